@@ -1,0 +1,118 @@
+"""Counts from arrays in memory: checked before any work, canonical afterwards. Imports nothing of dcpf."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+LARGEST_COUNT = 2**31 - 1
+
+
+class InvalidCounts(ValueError):  # noqa: N818 - the name says it
+    """The data cannot be counts of interactions. The message names the place, the value and the way out."""
+
+
+def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
+    """A users x items matrix of whole numbers >= 1 in canonical form, made without touching what was passed.
+
+    Takes any scipy sparse array or matrix, or anything that numpy makes a two-dimensional array of numbers from.
+    Stored zeros count as absent, repeated entries are summed. A matrix without any entry is refused unless
+    `allow_empty`.
+    """
+    coo = _sparse_entries(X) if sparse.issparse(X) else _dense_entries(X)
+    _check_shape(coo.shape)
+    data = _whole_numbers(coo.data, coo.row, coo.col)
+    matrix = sparse.csr_array((data, (coo.row, coo.col)), shape=coo.shape)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    if matrix.nnz == 0:
+        if allow_empty:
+            return matrix
+        raise InvalidCounts(
+            f"no interactions: all {coo.shape[0]:,} x {coo.shape[1]:,} counts are 0; at least one must be positive"
+        )
+    if matrix.data.max() > LARGEST_COUNT:  # only a sum of repeated entries can be
+        place = matrix.tocoo()
+        _refuse("Counts too large", place.data > LARGEST_COUNT, place.data, place.row, place.col)
+    return matrix
+
+
+def _sparse_entries(X: Any) -> sparse.coo_array:
+    if X.ndim != 2:
+        raise InvalidCounts(f"counts must be a users x items matrix, found a sparse array of shape {X.shape}")
+    _check_type(X.dtype)
+    for name in ("indices", "row", "col"):  # before a conversion would read out of bounds
+        index = getattr(X, name, None) if X.format in ("csr", "csc", "coo") else None
+        if index is not None and len(index):
+            axis = {"row": 0, "col": 1, "indices": 1 if X.format == "csr" else 0}[name]
+            bad = int(index.min()) if index.min() < 0 else int(index.max())
+            if not 0 <= bad < X.shape[axis]:
+                what = "user" if axis == 0 else "item"
+                raise InvalidCounts(
+                    f"the sparse matrix names {what} {bad}, but it has {X.shape[axis]:,} {what}s (0 to "
+                    f"{X.shape[axis] - 1:,}); build it anew with the right shape"
+                )
+    return sparse.coo_array(X)
+
+
+def _dense_entries(X: Any) -> sparse.coo_array:
+    array = np.asarray(X)
+    _check_type(array.dtype)
+    if array.ndim != 2:
+        raise InvalidCounts(
+            f"counts must be a two-dimensional users x items array, found shape {array.shape}. Reshape your data: "
+            "counts.reshape(1, -1) is one user"
+        )
+    _check_shape(array.shape)
+    row, col = np.nonzero(array)  # NaN is not 0, and so is kept and found later
+    data = array[row, col]
+    return sparse.coo_array((data.astype(np.float32) if data.dtype == np.float16 else data, (row, col)), array.shape)
+
+
+def _check_type(dtype: np.dtype[Any]) -> None:
+    if dtype.kind == "c":
+        raise InvalidCounts(f"counts must be real numbers, found {dtype}. Complex data not supported")
+    if dtype.kind not in "biuf":
+        raise TypeError(f"counts must be numbers, found an array of type {dtype}; convert it with .astype(int)")
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if shape[0] == 0:
+        raise InvalidCounts(f"no users: found 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] == 0:
+        raise InvalidCounts(f"no items: found 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _whole_numbers(data: NDArray[Any], row: NDArray[Any], col: NDArray[Any]) -> NDArray[np.int64]:
+    if data.dtype.kind == "f":
+        _refuse("NaN in data", np.isnan(data), data, row, col)
+        _refuse("Infinity (inf) in data", np.isinf(data), data, row, col)
+    if data.dtype.kind in "fi":
+        _refuse("Negative values in data", data < 0, data, row, col)
+    _refuse("Counts too large", data > LARGEST_COUNT, data, row, col)
+    if data.dtype.kind == "f":
+        _refuse("Fractions in data", data != np.floor(data), data, row, col)
+    return data.astype(np.int64)
+
+
+_WAYS_OUT = {
+    "NaN in data": "remove such entries or set them to 0",
+    "Infinity (inf) in data": "remove such entries or cap them",
+    "Negative values in data": "counts start at 0: remove such entries (returned purchases, say) or clip them",
+    "Counts too large": f"the limit is 2^31-1 = {LARGEST_COUNT:,}: cap the counts or count in larger units",
+    "Fractions in data": "round the counts first, or count events instead of amounts",
+}
+
+
+def _refuse(what: str, bad: NDArray[np.bool_], data: NDArray[Any], row: NDArray[Any], col: NDArray[Any]) -> None:
+    """Raise for the first bad entry, if there is one."""
+    if not bad.any():
+        return None
+    first = int(np.flatnonzero(bad)[0])
+    others = int(bad.sum()) - 1
+    more = f" (and {others:,} more like it)" if others else ""
+    raise InvalidCounts(
+        f"{what}: the count of user {row[first]}, item {col[first]} is {data[first]:.15g}{more}; {_WAYS_OUT[what]}"
+    )

@@ -1,0 +1,35 @@
+"""Element distributions: one file each behind one small interface. May import kernels and nothing else of dcpf.
+
+Every module of this folder is imported, and a class that derives from `Element` is known by its name from then
+on; so a new element is one new file. The imports below are for readers and type checkers.
+"""
+
+import importlib
+import pkgutil
+
+from dcpf.elements.base import Element, Totals, get, names
+from dcpf.elements.geometric import Geometric
+from dcpf.elements.limits import Binary, Raw
+from dcpf.elements.logarithmic import Logarithmic
+from dcpf.elements.shifted_negative_binomial import ShiftedNegativeBinomial
+from dcpf.elements.stirling import log_lah, log_stirling1, log_stirling2
+from dcpf.elements.zero_truncated_poisson import ZeroTruncatedPoisson
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = [
+    "Binary",
+    "Element",
+    "Geometric",
+    "Logarithmic",
+    "Raw",
+    "ShiftedNegativeBinomial",
+    "Totals",
+    "ZeroTruncatedPoisson",
+    "get",
+    "log_lah",
+    "log_stirling1",
+    "log_stirling2",
+    "names",
+]

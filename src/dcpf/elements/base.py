@@ -1,0 +1,251 @@
+"""What an element distribution is: the law of the number of plays x >= 1 in one session.
+
+Every element is a power series f(z) = f_1 z + f_2 z^2 + ... with f_1 = 1 and P(x) = f_x p^x / f(p). Then
+h(y, n) = [z^y] f(z)^n, c(theta) = log f(exp(theta)), and a count y made of n sessions has
+p(y | n) = exp(y theta - n c(theta)) h(y, n).
+
+A new element is one file in this folder (or anywhere that is imported): a frozen dataclass that derives from
+`Element`, with a name, c, log_h, mean, variance and a sampler. The rest is derived from these.
+"""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import gammaln
+
+from dcpf.kernels.threads import Threads
+
+Floats = NDArray[np.float64]
+Limit = Literal["raw", "binary"]
+
+# Up to this count, all n = 1 .. y are summed; above, a window around the largest term.
+_ALL_TERMS = 256
+_REGISTRY: dict[str, type["Element"]] = {}
+
+
+class Totals(NamedTuple):
+    """The sums over all stored entries from which an element is re-estimated."""
+
+    counts: float  # sum y
+    sessions: float  # sum E[n]
+    shape: float  # sum E[m] = sum d log Z / d log(shape), for an element that has a shape
+
+
+@dataclasses.dataclass(frozen=True)
+class Element(ABC):
+    """An element distribution with its parameters. Parameters at an end of their range are a limit."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    p_max: ClassVar[float] = 1.0
+    has_shape: ClassVar[bool] = False
+    """Whether there is a second parameter, learned from Totals.shape."""
+
+    p: float
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" in cls.__dict__:
+            for name in (cls.name, *cls.aliases):
+                _REGISTRY[name] = cls
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.p <= self.p_max:
+            raise ValueError(
+                f"{type(self).__name__}: p must lie between 0 (raw counts) and {self.p_max:g} (binarized counts), "
+                f"found {self.p!r}"
+            )
+
+    # -- what an element says of itself ------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def default(cls) -> Self:
+        """Where learning starts when the element is given by name."""
+
+    @property
+    @abstractmethod
+    def c(self) -> float:
+        """The log-partition log f(p): minus infinity in the raw limit, infinity in the binary limit."""
+
+    @abstractmethod
+    def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
+        """Log h(y, n) for whole numbers 1 <= n <= y."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """E[x], the plays in one session."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Var[x]."""
+
+    @abstractmethod
+    def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw counts y given numbers of sessions n: each the sum of n elements, 0 where n = 0."""
+
+    @property
+    def count_step(self) -> float | None:
+        """How far apart in log y tabulated large counts may lie for those between them to be interpolated.
+
+        None where log Z_y(r) is not smooth in log y: then every distinct count has a table of its own.
+        """
+        return None
+
+    @property
+    def rate_step(self) -> float:
+        """How far apart in log r tabulated rates may lie: 0.375 gives nine digits where n is a sum of coin flips."""
+        return 0.375
+
+    # -- what follows from it ----------------------------------------------------------------------------
+
+    @property
+    def theta(self) -> float:
+        """The natural parameter, log p."""
+        return math.log(self.p) if self.p > 0.0 else -math.inf
+
+    @property
+    def limit(self) -> Limit | None:
+        """Which Poisson factorization this element has become, if any."""
+        if self.c == -math.inf:
+            return "raw"
+        return "binary" if self.c == math.inf else None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters by name."""
+        return {field.name: float(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def log_pmf(self, x: ArrayLike) -> Floats:
+        """Log P(x) of one session; -inf where x is not one of 1, 2, 3, ..."""
+        if self.limit == "binary":
+            raise ValueError("the binary limit is improper: its session has no distribution of its own")
+        x = np.asarray(x, dtype=np.float64)
+        support = (x >= 1) & (x == np.floor(x))
+        if self.limit == "raw":
+            return np.where(x == 1, 0.0, -np.inf)
+        safe = np.where(support, x, 1.0)
+        return np.where(support, safe * self.theta - self.c + self.log_h(safe, np.ones_like(safe)), -np.inf)
+
+    def pmf(self, x: ArrayLike) -> Floats:
+        """P(x) of one session."""
+        return cast(Floats, np.exp(self.log_pmf(x)))
+
+    def marginal_pmf(self, rate: float, largest: int) -> Floats:
+        """P(y) for y = 0 .. largest when sessions come at this rate, by Panjer's recursion.
+
+        g(0) = exp(-rate), g(y) = (rate / y) sum_x x f(x) g(y - x).
+        """
+        x = np.arange(1, largest + 1, dtype=np.float64)
+        weighted = x * self.pmf(x)
+        g = np.zeros(largest + 1)
+        g[0] = 1.0  # the whole is scaled by exp(log_scale), so that neither end leaves the range of a float
+        log_scale = -rate
+        for y in range(1, largest + 1):
+            g[y] = rate / y * np.dot(weighted[:y], g[y - 1 :: -1])
+            if g[y] > 1e200:
+                log_scale += math.log(g[y])
+                g[: y + 1] /= g[y]
+        return g * math.exp(log_scale)
+
+    def refit(self, totals: Totals) -> Self:
+        """The element that maximises the bound given q(N): solve sum y = sum E[n] E[x] for p."""
+        if no_repeats(totals):
+            return dataclasses.replace(self, p=0.0)
+        return dataclasses.replace(self, p=self._p_with_mean(totals.counts / totals.sessions))
+
+    def _p_with_mean(self, mean: float) -> float:
+        def p_of(u: float) -> float:
+            if math.isinf(self.p_max):
+                return math.exp(u)
+            return self.p_max / (1.0 + math.exp(-u))
+
+        def excess(u: float) -> float:
+            return dataclasses.replace(self, p=p_of(u)).mean - mean
+
+        low, high = -38.0, 700.0 if math.isinf(self.p_max) else 36.0
+        if excess(low) >= 0.0:
+            return 0.0
+        if excess(high) <= 0.0:
+            return p_of(high)
+        return p_of(brentq(excess, low, high, xtol=1e-14, rtol=8.9e-16))
+
+    def cumulants(
+        self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
+    ) -> NDArray[np.float64]:
+        """q(n) for each count (rows) at each log rate t = log r, ascending (columns): the last axis is
+
+        log Z - (t + log h(y, 1)), E[n] - 1, Var[n] and the third cumulant of n, followed for an element with
+        a shape by d log Z / d log(shape) and its first three derivatives in t.
+        """
+        del threads  # for elements that bring a kernel of their own
+        return np.stack([self._cumulants_of(int(y), log_rates) for y in counts])
+
+    def _cumulants_of(self, y: int, t: Floats) -> Floats:
+        """The cumulants of one count by summing the terms n t + log h(y, n) - log n!."""
+        n = _all_sessions(y, len(t)) if y <= _ALL_TERMS else self._window(y, t)
+        terms = n * t[:, None] + self.log_h(np.float64(y), n) - gammaln(n + 1.0)
+        terms = np.where((n >= 1) & (n <= y), terms, -np.inf)
+        peak = terms.max(axis=1)
+        weights = np.exp(terms - peak[:, None])
+        total = weights.sum(axis=1)
+        weights /= total[:, None]
+        stride = n[:, 1:2] - n[:, 0:1] if n.shape[1] > 1 else np.ones((len(t), 1))
+        log_z = peak + np.log(total * stride[:, 0])
+        mean = (weights * n).sum(axis=1)
+        d = n - mean[:, None]
+        line = t + float(self.log_h(np.float64(y), np.float64(1.0)))
+        return np.stack([log_z - line, mean - 1.0, (weights * d**2).sum(1), (weights * d**3).sum(1)], axis=1)
+
+    def _window(self, y: int, t: Floats) -> Floats:
+        """Session numbers that carry the sum for a large count: all near the largest term or every k-th of them."""
+
+        def slope(n: Floats) -> Floats:  # from n to n + 1; falls with n
+            step = self.log_h(np.float64(y), n + 1.0) - self.log_h(np.float64(y), n)
+            return step + t - np.log(n + 1.0)
+
+        low, high = np.ones_like(t), np.full_like(t, float(y))
+        while np.any(high - low > 1.0):
+            middle = np.floor((low + high) / 2.0)
+            rising = slope(np.minimum(middle, y - 1.0)) > 0.0
+            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        at = np.clip(low, 2.0, y - 2.0)
+        curvature = np.maximum(slope(at - 1.0) - slope(at), 1.0 / y**2)
+        width = 1.0 / np.sqrt(curvature)
+        # A sum over every k-th term is exact to exp(-2 (pi width / k)^2), once the edges are far enough away.
+        stride = np.where(width < 8.0, 1.0, np.floor(width / 2.5))
+        reach = int(np.ceil(np.max(10.0 * width / stride))) + 20
+        return np.asarray(low[:, None] + stride[:, None] * np.arange(-reach, reach + 1.0), dtype=np.float64)
+
+
+def no_repeats(totals: Totals) -> bool:
+    """Whether each count is one session, to rounding: then the raw limit is the answer."""
+    return bool(totals.counts - totals.sessions <= 8.0 * np.finfo(np.float64).eps * totals.counts)
+
+
+def _all_sessions(y: int, rows: int) -> Floats:
+    return np.tile(np.arange(1.0, y + 1.0), (rows, 1))
+
+
+def get(element: "str | Element") -> Element:
+    """The element of this name, or the element itself."""
+    if isinstance(element, Element):
+        return element
+    if not isinstance(element, str):
+        raise TypeError(f"element must be a name or an element, found {element!r}")
+    key = element.lower().replace("_", "-")
+    if key not in _REGISTRY:
+        raise ValueError(f"unknown element {element!r}: choose one of {', '.join(names())}")
+    return _REGISTRY[key].default()
+
+
+def names() -> list[str]:
+    """The names of all elements, the limits included."""
+    return sorted({cls.name for cls in _REGISTRY.values()})

@@ -1,0 +1,133 @@
+"""Stirling numbers of the three kinds, in log space, for arguments of any size."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, loggamma, psi
+
+Floats = NDArray[np.float64]
+
+_TABLE = 256  # up to here by the recurrence
+
+
+def log_stirling1(y: ArrayLike, n: ArrayLike) -> Floats:
+    """Log of the number of ways to arrange y things into n cycles (unsigned, first kind), 1 <= n <= y.
+
+    Recurrence s(y + 1, n) = y s(y, n) + s(y, n - 1); for large y the coefficient of r^n in
+    r (r + 1) ... (r + y - 1) = Gamma(y + r) / Gamma(r).
+    """
+    return _by_size(_first_kind_table, _log_stirling1_large, y, n)
+
+
+def log_stirling2(y: ArrayLike, n: ArrayLike) -> Floats:
+    """Log of the number of ways to part y things into n non-empty sets (second kind), 1 <= n <= y.
+
+    Recurrence S(y + 1, n) = n S(y, n) + S(y, n - 1); for large y the coefficient of z^y in
+    (y! / n!) (exp(z) - 1)^n.
+    """
+    return _by_size(_second_kind_table, _log_stirling2_large, y, n)
+
+
+def log_lah(y: ArrayLike, n: ArrayLike) -> Floats:
+    """Log of the number of ways to part y things into n non-empty lists (third kind), C(y-1, n-1) y! / n!."""
+    y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    return cast(Floats, gammaln(y) - gammaln(n) - gammaln(y - n + 1.0) + gammaln(y + 1.0) - gammaln(n + 1.0))
+
+
+def _by_size(
+    table: Callable[[], Floats], large: Callable[[Floats, Floats], Floats], y: ArrayLike, n: ArrayLike
+) -> Floats:
+    y, n = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    out = np.full(y.shape, -np.inf)
+    valid = (n >= 1) & (n <= y)
+    small = valid & (y <= _TABLE)
+    if small.any():
+        out[small] = table()[y[small].astype(np.int64), n[small].astype(np.int64)]
+    big = valid & ~small
+    if big.any():
+        out[big] = large(y[big], n[big])
+    return out
+
+
+@cache
+def _first_kind_table() -> Floats:
+    return _recurrence(lambda y, n: np.full_like(n, np.log(y)))
+
+
+@cache
+def _second_kind_table() -> Floats:
+    return _recurrence(lambda y, n: np.log(n))
+
+
+def _recurrence(log_factor: Callable[[float, Floats], Floats]) -> Floats:
+    """T(y + 1, n) = factor(y, n) T(y, n) + T(y, n - 1), in log space, from T(1, 1) = 1."""
+    table = np.full((_TABLE + 1, _TABLE + 1), -np.inf)
+    table[1, 1] = 0.0
+    n = np.arange(1.0, _TABLE + 1.0)
+    for y in range(1, _TABLE):
+        table[y + 1, 1:] = np.logaddexp(log_factor(float(y), n) + table[y, 1:], table[y, :-1])
+    return table
+
+
+def _log_stirling1_large(y: Floats, n: Floats) -> Floats:
+    def mean(r: Floats) -> Floats:
+        return r * (psi(y + r) - psi(r))
+
+    def log_f(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        return loggamma(y[:, None] + x) - loggamma(x)
+
+    inside = (n > 1.0) & (n < y)
+    r = _solve(mean, n, np.full_like(y, 1e-12), 1e3 * y * y)
+    step = 1e-4
+    variance = (mean(r * np.exp(step)) - mean(r * np.exp(-step))) / (2.0 * step)
+    value = _log_coefficient(log_f, n, r, variance)
+    return np.where(inside, value, np.where(n == y, 0.0, gammaln(y)))
+
+
+def _log_stirling2_large(y: Floats, n: Floats) -> Floats:
+    def mean(z: Floats) -> Floats:
+        return n * z / -np.expm1(-z)
+
+    def log_f(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        # log(exp(x) - 1), also where exp(x) overflows
+        return n[:, None] * (x + np.log(-np.expm1(-x)))
+
+    inside = (n > 1.0) & (n < y)
+    z = _solve(mean, y, np.full_like(y, 1e-12), 2.0 * y)
+    step = 1e-4
+    variance = (mean(z * np.exp(step)) - mean(z * np.exp(-step))) / (2.0 * step)
+    value = _log_coefficient(log_f, y, z, variance) + gammaln(y + 1.0) - gammaln(n + 1.0)
+    return np.where(inside, value, 0.0)
+
+
+def _solve(mean: Callable[[Floats], Floats], target: Floats, low: Floats, high: Floats) -> Floats:
+    """Where an increasing function meets its target, by bisection on a logarithmic scale."""
+    a, b = np.log(low), np.log(high)
+    for _ in range(60):
+        middle = 0.5 * (a + b)
+        below = mean(np.exp(middle)) < target
+        a, b = np.where(below, middle, a), np.where(below, b, middle)
+    return cast(Floats, np.exp(0.5 * (a + b)))
+
+
+def _log_coefficient(
+    log_f: Callable[[NDArray[np.complex128]], NDArray[np.complex128]],
+    k: Floats,
+    radius: Floats,
+    variance: Floats,
+) -> Floats:
+    """Log of the coefficient of x^k in a power series with positive coefficients, by Cauchy's integral.
+
+    On the circle through the saddle point the integrand is bell-shaped in the angle, and the trapezoidal rule
+    converges geometrically.
+    """
+    nodes = 64
+    reach = np.minimum(np.pi, 9.0 / np.sqrt(np.maximum(variance, 1e-300)))
+    angle = reach[:, None] * (2.0 * (np.arange(nodes) + 0.5) / nodes - 1.0)
+    log_peak = log_f(radius[:, None].astype(np.complex128))
+    logs = log_f((radius[:, None] * np.exp(1j * angle)).astype(np.complex128)) - log_peak - 1j * k[:, None] * angle
+    mean = np.exp(logs).real.mean(axis=1) * reach / np.pi
+    return cast(Floats, log_peak[:, 0].real - k * np.log(radius) + np.log(mean))

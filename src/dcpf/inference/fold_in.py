@@ -1,0 +1,63 @@
+"""Users that the fit has not seen, and the sessions behind given counts, with the items held fixed."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.elements import Element
+from dcpf.inference.data import Data
+from dcpf.inference.tabulate import Tables
+from dcpf.inference.updates import Gammas, update_factors
+from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries
+from dcpf.kernels.table import Table
+from dcpf.kernels.threads import Threads
+
+_MAX_ITER = 1000
+_TOL = 1e-6
+
+
+def fold_in(
+    data: Data,
+    H: Gammas,
+    element: Element,
+    prior_shape: tuple[float, float],
+    rate: float,
+    learn_rates: bool,
+    threads: Threads,
+) -> Gammas:
+    """q(W) of new users: the same updates with q(H) held fixed.
+
+    `rate` is the b_u of a user without entries, and of all users if rates are not learned.
+    """
+    items = update_factors(H, prior_shape[1], threads)
+    c = 0.0 if element.limit else element.c
+    rows = data.shape[0]
+    shape = np.empty((rows, H.shape.shape[1]), dtype=H.shape.dtype)
+    rates, spans = np.empty(rows), np.empty((rows, 2))
+
+    def attempt(table: Table) -> tuple[float, float]:
+        rates[:] = rate
+        item_side = (items.geometric, items.column_means)
+        settings = (prior_shape[0], learn_rates, _MAX_ITER, _TOL)
+        out = (shape, rates, spans)
+        threads.run(fold_in_rows, data.by_user.indptr, data.by_user, table, c, item_side, settings, out)
+        return float(spans[:, 0].min()), float(spans[:, 1].max())
+
+    Tables(data.counts, threads, learn_shape=False).run(element, (-c, -c), attempt)
+    return Gammas(shape, rates, items.column_means)
+
+
+def expected_sessions(
+    data: Data, W: Gammas, H: Gammas, element: Element, prior_shape: tuple[float, float], threads: Threads
+) -> NDArray[np.float64]:
+    """E[n_ui] at the stored entries, by rows."""
+    users, items = update_factors(W, prior_shape[0], threads), update_factors(H, prior_shape[1], threads)
+    c = 0.0 if element.limit else element.c
+    mean, spans = np.empty(len(data.by_user.indices)), np.empty((data.shape[0], 2))
+
+    def attempt(table: Table) -> tuple[float, float]:
+        factors = (users.geometric, items.geometric)
+        threads.run(sessions_at_entries, data.by_user.indptr, data.by_user, table, c, factors, (mean, spans))
+        return float(spans[:, 0].min()), float(spans[:, 1].max())
+
+    Tables(data.counts, threads, learn_shape=False).run(element, (-c, -c), attempt)
+    return mean

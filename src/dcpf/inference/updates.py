@@ -1,0 +1,137 @@
+"""The updates of one iteration. docs/equations.md ties each to the paper."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.elements import Element, Totals
+from dcpf.inference.data import Data
+from dcpf.inference.tabulate import Tables
+from dcpf.kernels.gamma import BLOCK, gamma_moments
+from dcpf.kernels.sweep import (
+    HIGHEST,
+    LOG_EVIDENCE,
+    LOWEST,
+    SESSIONS,
+    SHAPE,
+    TALLIES,
+    sweep_items,
+    sweep_users,
+)
+from dcpf.kernels.table import Table
+from dcpf.kernels.threads import Threads
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gammas:
+    """q(W) or q(H): independent Gamma(shape_uk, row_rate_u + column_rate_k)."""
+
+    shape: Floats
+    row_rate: Doubles  # the prior's rate b_u: the user's activity, the item's popularity
+    column_rate: Doubles  # the sum of the other side's means
+
+    @property
+    def mean(self) -> Floats:
+        """E[w]."""
+        rate = self.row_rate[:, None] + self.column_rate
+        return (self.shape / rate).astype(self.shape.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What an iteration needs of q(W) or q(H)."""
+
+    geometric: Floats  # eW = exp(E[log w])
+    row_means: Doubles  # sum_k E[w_uk]
+    column_means: Doubles  # sum_u E[w_uk]
+    bound: float  # sum E[log p(w)] + H[q(w)]
+
+    @classmethod
+    def start(cls, means: Floats) -> "Factors":
+        """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
+        wide = means.astype(np.float64)
+        return cls(means, wide.sum(axis=1), wide.sum(axis=0), -np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """What the local step q(N, C) gives."""
+
+    user_shape: Floats
+    item_shape: Floats
+    totals: Totals
+    log_evidence: float  # sum log Z
+    span: tuple[float, float]  # lowest and highest log Lam that was looked up
+
+
+def update_rates(row_means: Doubles, prior_shape: float, n_components: int) -> Doubles:
+    """b_u = K a / sum_k E[w_uk] (the paper prints its inverse).
+
+    For a row without entries this has no maximum: b grows by a constant and E[w] falls as 1 / iterations, evenly
+    over the components, so that such a user is offered what is popular.
+    """
+    return n_components * prior_shape / row_means
+
+
+def update_factors(gammas: Gammas, prior_shape: float, threads: Threads) -> Factors:
+    """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
+    rows, n_components = gammas.shape.shape
+    blocks = -(-rows // BLOCK)
+    geometric = np.empty_like(gammas.shape)
+    block_means = np.zeros((blocks, n_components))
+    row_means, row_bounds = np.empty(rows), np.empty(rows)
+    threads.run(
+        gamma_moments,
+        np.arange(blocks + 1),
+        gammas.shape,
+        gammas.row_rate,
+        gammas.column_rate,
+        prior_shape,
+        geometric,
+        (block_means, row_means, row_bounds),
+    )
+    return Factors(geometric, row_means, block_means.sum(axis=0), float(row_bounds.sum()))
+
+
+def local_step(
+    data: Data,
+    W: Factors,
+    H: Factors,
+    element: Element,
+    prior_shape: tuple[float, float],
+    span: tuple[float, float],
+    tables: Tables,
+    threads: Threads,
+) -> Local:
+    """q(N, C) at its optimum: E[n_ui] at the stored entries, and the shapes of q(W) and q(H) that follow.
+
+    `span` is where the logarithms of Lam_ui are expected, from the last time.
+    """
+    eW, eH = W.geometric, H.geometric
+    c = 0.0 if element.limit else element.c
+    user_shape, item_shape = np.empty_like(eW), np.empty_like(eH)
+    ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
+    tallies = np.empty((data.shape[0], TALLIES))
+
+    def pass_by_users(table: Table) -> tuple[float, float]:
+        out = (user_shape, ratio, tallies)
+        by_user = data.by_user
+        threads.run(sweep_users, by_user.indptr, by_user, table, c, (eW, eH), prior_shape[0], out)
+        return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
+
+    low, high = tables.run(element, (span[0] - c, span[1] - c), pass_by_users)
+    threads.run(sweep_items, data.by_item[0], data.by_item, ratio, (eW, eH), prior_shape[1], item_shape)
+    sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
+    totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
+    return Local(user_shape, item_shape, totals, float(sums[0]), (low + c, high + c))
+
+
+def bound(W: Factors, H: Factors, local: Local, element: Element) -> float:
+    """The ELBO with q(N, C) at its optimum: so the local step must have been the last thing done."""
+    theta = 0.0 if element.limit else element.theta
+    zeros = float(W.column_means @ H.column_means)
+    return local.totals.counts * theta + local.log_evidence - zeros + W.bound + H.bound

@@ -1,0 +1,108 @@
+"""New rows against fixed columns, one row at a time: nothing of one row depends on another."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.kernels.elementary import digamma_tail, fast_exp
+from dcpf.kernels.jit import kernel
+from dcpf.kernels.sweep import Entries, Floats, add_weighted_rows, dot, log_rates
+from dcpf.kernels.table import Table, look_up
+
+
+@kernel
+def exp_digamma(s: float) -> float:
+    """Equivalent to exp(digamma(s)), s > 0."""
+    q = s * (s + 7.0)
+    low, high = q * (q + 6.0), (q + 10.0) * (q + 12.0)
+    slope = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low) / (low * high)
+    return (s + 8.0) * fast_exp(digamma_tail(s + 8.0) - slope)
+
+
+@kernel
+def fold_in_rows(
+    start: int,
+    stop: int,
+    entries: Entries,
+    table: Table,
+    c: float,
+    item_side: tuple[Floats, NDArray[np.float64]],
+    settings: tuple[float, bool, int, float],
+    out: tuple[Floats, NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """Iterate q(w_u), q(n_u) and b_u for each row with the items held fixed.
+
+    item_side = (eH, sum_i E[h_i]), settings = (prior_shape, learn_rate, max_iter, tol),
+    out = (shape, rate b_u, (lowest, highest) looked-up log rate); the incoming b_u is where its learning starts,
+    and stays for a row without entries. A row is done when no E[w_uk] moves by more than tol of their sum.
+    """
+    eH, column_rate = item_side
+    prior_shape, learn_rate, max_iter, tol = settings
+    shape, row_rate, spans = out
+    n = eH.shape[1]
+    longest = 0
+    for u in range(start, stop):
+        longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
+    lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
+    ratio = np.empty(longest, eH.dtype)
+    scratch = np.empty(n, eH.dtype)
+    share = np.empty(n)
+    e = np.empty((1, n), eH.dtype)
+    w = np.empty(n)
+    smallest = np.float64(np.finfo(eH.dtype).tiny)
+    for u in range(start, stop):
+        begin, end = entries.indptr[u], entries.indptr[u + 1]
+        count = end - begin
+        spans[u, 0], spans[u, 1] = np.inf, -np.inf
+        if count == 0:
+            shape[u] = prior_shape
+            continue
+        # As many expected sessions as entries, evenly over the components
+        w[:] = count / column_rate.sum()
+        for k in range(n):
+            e[0, k] = w[k]
+        for _ in range(max_iter):
+            for j in range(count):
+                lam[j] = max(dot(e, 0, eH, entries.indices[begin + j]), smallest)
+            log_rates(lam[:count], c, t)
+            _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
+            spans[u, 0], spans[u, 1] = min(spans[u, 0], lowest), max(spans[u, 1], highest)
+            for j in range(count):
+                ratio[j] = mean[j] / lam[j]
+            add_weighted_rows(ratio[:count], entries.indices[begin:end], eH, scratch, share)
+            total = w.sum()
+            if learn_rate:
+                row_rate[u] = n * prior_shape / total
+            moved = 0.0
+            for k in range(n):
+                s = prior_shape + e[0, k] * share[k]
+                rate = row_rate[u] + column_rate[k]
+                shape[u, k] = s
+                e[0, k] = exp_digamma(s) / rate
+                moved = max(moved, abs(s / rate - w[k]))
+                w[k] = s / rate
+            if moved <= tol * total:
+                break
+
+
+@kernel
+def sessions_at_entries(
+    start: int,
+    stop: int,
+    entries: Entries,
+    table: Table,
+    c: float,
+    factors: tuple[Floats, Floats],
+    out: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """E[n_ui] given factors = (eW, eH); out = (E[n] by entry, (lowest, highest) looked-up log rate by row)."""
+    eW, eH = factors
+    mean, spans = out
+    smallest = np.float64(np.finfo(eW.dtype).tiny)
+    for u in range(start, stop):
+        begin, end = entries.indptr[u], entries.indptr[u + 1]
+        lam, t = np.empty(end - begin), np.empty(end - begin)
+        for j in range(end - begin):
+            lam[j] = max(dot(eW, u, eH, entries.indices[begin + j]), smallest)
+        log_rates(lam, c, t)
+        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
+        spans[u, 0], spans[u, 1] = lowest, highest

@@ -1,0 +1,101 @@
+"""Gamma posteriors, row by row: their means, their geometric means, and their share of the bound."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.kernels.elementary import digamma_tail, fast_exp, fast_log, log_gamma_tail
+from dcpf.kernels.jit import kernel, summing_kernel
+
+# Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
+BLOCK = 128
+_STIRLING = 0.9189385332046727 - 8.0  # log(2 pi) / 2, and s - z of Stirling's formula at z = s + 8
+
+
+@kernel
+def gamma_moments(
+    start: int,
+    stop: int,
+    shape: NDArray[np.floating],
+    row_rate: NDArray[np.float64],
+    column_rate: NDArray[np.float64],
+    prior_shape: float,
+    geometric: NDArray[np.floating],
+    sums: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """Fill in what the rest of an iteration needs of w_uk ~ Gamma(shape_uk, b_u + s_k), for blocks of rows.
+
+    geometric = exp(E[log w]), and of sums = (block_means, row_means, row_bounds)
+    block_means[block] = sum of E[w_u] over the block's rows, row_means[u] = sum_k E[w_uk],
+    row_bounds[u] = sum_k E[log p(w_uk)] + H[q(w_uk)].
+
+    Equivalent to, with rate = b[:, None] + s and a the prior's shape:
+        geometric = exp(digamma(shape)) / rate
+        row_bounds = sum((a - shape) * digamma(shape) + gammaln(shape) + shape - a * log(rate)
+                         - b * shape / rate + a * log(b) - gammaln(a))
+    """
+    block_means, row_means, row_bounds = sums
+    rows, n = shape.shape
+    padded = 4 * ((n + 3) // 4)  # with ones at the end, whose logarithm is 0
+    mean, digamma, tail = np.empty(n), np.empty(n), np.empty(n)
+    z, rising, rate = np.ones(padded), np.ones(padded), np.ones(padded)
+    constant = n * (_STIRLING - math.lgamma(prior_shape))
+    for block in range(start, stop):
+        for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
+            b = row_rate[u]
+            for k in range(n):
+                rate[k] = b + column_rate[k]
+                mean[k] = shape[u, k] / rate[k]
+                block_means[block, k] += mean[k]
+            for k in range(n):
+                # Gamma(s) and Psi(s) from z = s + 8, where their series hold: with q = s (s + 7),
+                # s (s + 1) ... (s + 7) = q (q + 6) (q + 10) (q + 12).
+                s = np.float64(shape[u, k])
+                z[k] = s + 8.0
+                q = s * (s + 7.0)
+                low, high = q * (q + 6.0), (q + 10.0) * (q + 12.0)
+                rising[k] = low * high
+                digamma[k] = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low) / rising[k]
+            for k in range(n):
+                digamma[k] = digamma_tail(z[k]) - digamma[k]  # Psi(s) - log(z)
+                tail[k] = log_gamma_tail(z[k])
+            for k in range(n):
+                geometric[u, k] = z[k] * fast_exp(digamma[k]) / rate[k]
+            row_means[u], bound = row_totals(shape[u], mean, digamma, tail, prior_shape, b)
+            # What is left of the bound are logarithms with constant factors: (a + 7.5) log z from log Gamma(s)
+            # and (a - s) Psi(s) together, -log rising, -a log rate.
+            bound -= log_of_product(rising, 2) + prior_shape * log_of_product(rate, 4)
+            bound += (prior_shape + 7.5) * log_of_product(z, 4)
+            row_bounds[u] = bound + constant + n * prior_shape * math.log(b)
+
+
+@summing_kernel
+def row_totals(
+    shape: NDArray[np.floating],
+    mean: NDArray[np.float64],
+    digamma: NDArray[np.float64],
+    tail: NDArray[np.float64],
+    prior_shape: float,
+    b: float,
+) -> tuple[float, float]:
+    """(sum(mean), sum(tail + (prior_shape - shape) * digamma - b * mean))"""
+    total, bound = 0.0, 0.0
+    for k in range(len(shape)):
+        total += mean[k]
+        bound += tail[k] + (prior_shape - shape[k]) * digamma[k]
+    return total, bound - b * total
+
+
+@summing_kernel
+def log_of_product(x: NDArray[np.float64], together: int) -> float:
+    """Equivalent to sum(log(x)), with one logarithm for each `together` (2 or 4) of the numbers."""
+    n = len(x) // together
+    total = 0.0
+    if together == 2:
+        for k in range(n):
+            total += fast_log(x[k] * x[n + k])
+    else:
+        for k in range(n):
+            total += fast_log((x[k] * x[n + k]) * (x[2 * n + k] * x[3 * n + k]))
+    return total

@@ -1,0 +1,42 @@
+"""The one place where a Python function becomes machine code."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain
+# Python threads run kernels side by side.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+def kernel(function: F) -> F:
+    """Compile a loop whose arithmetic is done exactly in the order in which it is written."""
+    compiled: F = numba.njit(**_OPTIONS)(function)
+    return compiled
+
+
+def summing_kernel(function: F) -> F:
+    """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured."""
+    compiled: F = numba.njit(**_OPTIONS, fastmath={"reassoc", "nsz", "contract"})(function)
+    return compiled
+
+
+def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[Any], Any]:
+    def same_bits(typing_context: Any, number: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], llvm_type)
+
+        return result(argument), generate
+
+    return cast(Callable[[Any], Any], intrinsic(same_bits))
+
+
+# The float64 that has these 64 bits, and the 64 bits of a float64.
+float_of_bits: Callable[[int], float] = _reinterpret(types.float64, types.int64, ir.DoubleType())
+bits_of_float: Callable[[float], int] = _reinterpret(types.int64, types.float64, ir.IntType(64))

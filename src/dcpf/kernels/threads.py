@@ -1,0 +1,59 @@
+"""Rows shared out among threads. What a row gives never depends on who computes it."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+# Small enough to share work evenly, large enough that handing out a piece costs nothing beside doing it.
+_PIECES_PER_THREAD = 4
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: None and -1 are all cores, -2 is all but one, and so on."""
+    if n_jobs is None:
+        return int(joblib.cpu_count())
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: None or -1 uses all cores, 1 uses one")
+    return max(1, int(joblib.cpu_count()) + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+
+
+class Threads:
+    """A pool of threads that runs kernels `kernel(start, stop, *arguments)` over ranges of rows."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.count = thread_count(n_jobs)
+        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
+
+    def run(self, kernel: Callable[..., None], work: NDArray[Any], *arguments: Any) -> None:
+        """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i]."""
+        rows = len(work) - 1
+        if self._pool is None:
+            kernel(0, rows, *arguments)
+            return
+        aims = np.linspace(work[0], work[-1], self.count * _PIECES_PER_THREAD + 1)
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(work, aims[1:-1]), [rows]])).tolist()
+        pieces = iter(list(itertools.pairwise(cuts)))  # next() on it is atomic
+
+        def take_pieces() -> None:
+            for start, stop in pieces:
+                kernel(start, stop, *arguments)
+
+        others = [self._pool.submit(take_pieces) for _ in range(self.count - 1)]
+        take_pieces()
+        for other in others:
+            other.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()

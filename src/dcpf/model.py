@@ -1,0 +1,267 @@
+"""DCPF: the estimator. May import inference, elements, kernels, counts and progress."""
+
+import math
+import numbers
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dcpf import elements
+from dcpf.counts import count_matrix
+from dcpf.elements import Element
+from dcpf.inference.data import Data
+from dcpf.inference.fold_in import expected_sessions, fold_in
+from dcpf.inference.updates import Gammas
+from dcpf.inference.vbem import Settings, converged, iterate, random_start
+from dcpf.kernels.threads import Threads
+from dcpf.progress import Iteration, ProgressBar
+
+Floats = NDArray[np.floating]
+
+
+class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Discrete compound Poisson factorization of a users x items matrix of counts.
+
+    Behind each count y stand n sessions, n ~ Poisson(w . h), and each session adds one or more to the count, by
+    the law of the element. The fit learns who likes what (W, H), how active users and how popular items are, and
+    from the element's parameters how much a large count is worth: between Poisson factorization of the raw and of
+    the binarized counts.
+
+    Parameters
+    ----------
+    n_components : int
+        K, the length of a user's and an item's vector.
+    element : str or Element
+        The law of a session: "shifted-nb", "logarithmic", "geometric", "zero-truncated-poisson", one of the limits
+        "raw" and "binary", or an object such as `dcpf.elements.Logarithmic(p=0.3)`, where learning then starts.
+    shape_prior : float or (float, float)
+        Shape of the gamma priors of W and H; less than 1 makes vectors sparse.
+    learn_element : bool
+        Learn the element's parameters, or leave them as given.
+    learn_rates : bool
+        Learn the rates of the gamma priors (activity and popularity), or hold them at 1.
+    max_iter, tol : int, float
+        Stop when the bound rises by less than `tol` of its size, or after `max_iter` iterations. tol=0 runs all.
+    init : "random" or (array, array)
+        Where to start, or the pair (E[W], E[H]) itself.
+    dtype : "float32" or "float64"
+        Precision of the factors. Sums and the bound are float64 in any case.
+    n_jobs : int or None
+        Threads; None is all cores. The result is the same to the last bit for any number.
+    random_state : int, Generator, RandomState or None
+        For the random start.
+    verbose : bool
+        Show a progress bar with the bound and the element's parameters.
+    callback : callable or None
+        Called after each iteration with a `dcpf.Iteration` (number, bound, element, seconds); a true answer ends
+        the fit there.
+
+    Attributes
+    ----------
+    element_ : Element
+        The element with its learned parameters.
+    bounds_ : array
+        The bound (ELBO) after each iteration.
+    n_iter_ : int
+        How many iterations were made.
+    user_posterior_, item_posterior_ : Gammas
+        q(W) and q(H), with `shape`, `row_rate`, `column_rate` and `mean`.
+    user_factors, item_factors : array
+        E[W] (users x K) and E[H] (items x K). `components_` is E[H] transposed.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        element: str | Element = "shifted-nb",
+        *,
+        shape_prior: float | tuple[float, float] = 0.3,
+        learn_element: bool = True,
+        learn_rates: bool = True,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        init: str | tuple[Any, Any] = "random",
+        dtype: Any = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+        callback: Callable[[Iteration], object] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.element = element
+        self.shape_prior = shape_prior
+        self.learn_element = learn_element
+        self.learn_rates = learn_rates
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn from a users x items matrix of counts: scipy sparse, or anything numpy makes a matrix from."""
+        element = elements.get(self.element)
+        settings = self._settings()
+        matrix = count_matrix(X)
+        validate_data(self, X, skip_check_array=True)
+        if self.n_components > min(matrix.shape):
+            warnings.warn(
+                f"n_components={self.n_components} is more than the {min(matrix.shape):,} "
+                f"{'users' if matrix.shape[0] <= matrix.shape[1] else 'items'} of the data can tell apart",
+                UserWarning,
+                stacklevel=2,
+            )
+        data = Data.from_matrix(matrix)
+        start = self._start(data)
+        began = time.perf_counter()
+        bounds: list[float] = []
+        stopped = False
+        with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
+            for state in iterate(data, start, element, settings, threads):
+                if not math.isfinite(state.bound):
+                    raise FloatingPointError(
+                        f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
+                    )
+                bounds.append(state.bound)
+                iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
+                bar.show(iteration)
+                stopped = self.callback is not None and bool(self.callback(iteration))
+                stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
+                if stopped or len(bounds) == self.max_iter:
+                    break
+        if not stopped and self.tol > 0.0:
+            warnings.warn(
+                f"the bound still rises after max_iter={self.max_iter} iterations; raise max_iter, or set tol=0 "
+                "if a fixed number of iterations is meant",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.element_ = state.element
+        self.bounds_ = np.array(bounds)
+        self.n_iter_ = len(bounds)
+        self.user_posterior_: Gammas = state.W
+        self.item_posterior_: Gammas = state.H
+        self._user_factors, self._item_factors = state.W.mean, state.H.mean
+        self._new_user_rate = float(state.W.row_rate[np.diff(matrix.indptr) > 0].mean())
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """E[W] of users not seen in the fit, one row of counts each, with the items held fixed."""
+        check_is_fitted(self)
+        data = self._new_data(X)
+        prior_shape = self._settings().prior_shape
+        with Threads(self.n_jobs) as threads:
+            return fold_in(
+                data, self.item_posterior_, self.element_, prior_shape, self._new_user_rate, self.learn_rates, threads
+            ).mean
+
+    def sessions(self, X: Any) -> sparse.csr_array:
+        """E[N], the expected sessions behind each count of the users of the fit: between 1 and the count."""
+        check_is_fitted(self)
+        data = self._new_data(X)
+        n_users = self._user_factors.shape[0]
+        if data.shape[0] != n_users:
+            raise ValueError(
+                f"sessions() is about the {n_users:,} users of the fit, found {data.shape[0]:,} rows; "
+                "give a row for each of them, empty where there is nothing to ask"
+            )
+        with Threads(self.n_jobs) as threads:
+            mean = expected_sessions(
+                data,
+                self.user_posterior_,
+                self.item_posterior_,
+                self.element_,
+                self._settings().prior_shape,
+                threads,
+            )
+        return sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)
+
+    @property
+    def user_factors(self) -> Floats:
+        """E[W], users x K."""
+        check_is_fitted(self)
+        return self._user_factors
+
+    @property
+    def item_factors(self) -> Floats:
+        """E[H], items x K."""
+        check_is_fitted(self)
+        return self._item_factors
+
+    @property
+    def components_(self) -> Floats:
+        """E[H] transposed, K x items, as scikit-learn names it."""
+        return self.item_factors.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._item_factors.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _new_data(self, X: Any) -> Data:
+        matrix = count_matrix(X, allow_empty=True)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return Data.from_matrix(matrix)
+
+    def _settings(self) -> Settings:
+        """Check the parameters, each error naming the parameter, the value and what it may be."""
+        _check_whole("n_components", self.n_components)
+        _check_whole("max_iter", self.max_iter)
+        if not (_is_real(self.tol) and 0.0 <= self.tol < math.inf):
+            raise ValueError(f"tol must be a number >= 0, found {self.tol!r}")
+        if str(np.dtype(self.dtype)) not in ("float32", "float64"):
+            raise ValueError(f"dtype must be 'float32' or 'float64', found {self.dtype!r}")
+        pair = self.shape_prior if isinstance(self.shape_prior, tuple | list) else (self.shape_prior,) * 2
+        if len(pair) != 2 or not all(_is_real(a) and 0.0 < a < math.inf for a in pair):
+            raise ValueError(
+                f"shape_prior must be a positive number or a pair of them (users, items), found {self.shape_prior!r}"
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable or None, found {self.callback!r}")
+        return Settings((float(pair[0]), float(pair[1])), bool(self.learn_element), bool(self.learn_rates))
+
+    def _start(self, data: Data) -> tuple[Floats, Floats]:
+        dtype = np.dtype(self.dtype)
+        if isinstance(self.init, str):
+            if self.init != "random":
+                raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
+            return random_start(data, self.n_components, np.random.default_rng(self.random_state), dtype)
+        if len(self.init) != 2:
+            raise ValueError(
+                f"init must be 'random' or a pair of arrays (E[W], E[H]), found {len(self.init)} of them"
+            )
+        start = []
+        for name, given, rows in zip(("E[W]", "E[H]"), self.init, data.shape, strict=True):
+            array = np.array(given, dtype=dtype, order="C")
+            if array.shape != (rows, self.n_components):
+                raise ValueError(f"init: {name} must have shape ({rows}, {self.n_components}), found {array.shape}")
+            if not (np.isfinite(array).all() and (array > 0.0).all()):
+                raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
+            start.append(array)
+        return start[0], start[1]
+
+
+def _check_whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
+
+
+def _is_real(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real)
