@@ -135,10 +135,11 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                     )
                 bounds.append(state.bound)
                 iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
-                bar.show(iteration)
                 stopped = self.callback is not None and bool(self.callback(iteration))
                 stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
-                if stopped or len(bounds) == self.max_iter:
+                last = stopped or len(bounds) == self.max_iter
+                bar.show(iteration, last=last)
+                if last:
                     break
         if not stopped and self.tol > 0.0:
             warnings.warn(

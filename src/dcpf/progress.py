@@ -39,16 +39,19 @@ class ProgressBar:
                 TimeElapsedColumn(),
                 console=Console(stderr=True),
             )
-            self._task = self._bar.add_task("first iteration", total=self._max_iter)
+            self._task = self._bar.add_task("starting (compiles when run for the first time)", total=self._max_iter)
             self._bar.start()
         return self
 
-    def show(self, iteration: Iteration) -> None:
+    def show(self, iteration: Iteration, *, last: bool) -> None:
         """Show where the fit has arrived."""
         if self._bar is not None:
             parameters = "".join(f"  {name} {value:.4g}" for name, value in iteration.element.parameters.items())
             self._bar.update(
-                self._task, completed=iteration.number, description=f"bound {iteration.bound:,.2f}{parameters}"
+                self._task,
+                completed=iteration.number,
+                total=iteration.number if last else self._max_iter,
+                description=f"bound {iteration.bound:,.2f}{parameters}",
             )
 
     def __exit__(

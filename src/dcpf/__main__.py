@@ -1,0 +1,5 @@
+"""`python -m dcpf` is `dcpf`."""
+
+from dcpf.cli.main import app
+
+app()
