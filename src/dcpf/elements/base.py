@@ -125,14 +125,17 @@ class Element(ABC):
 
     def log_pmf(self, x: ArrayLike) -> Floats:
         """Log P(x) of one session; -inf where x is not one of 1, 2, 3, ..."""
-        if self.limit == "binary":
-            raise ValueError("the binary limit is improper: its session has no distribution of its own")
+        self._check_proper()
         x = np.asarray(x, dtype=np.float64)
         support = (x >= 1) & (x == np.floor(x))
         if self.limit == "raw":
             return np.where(x == 1, 0.0, -np.inf)
         safe = np.where(support, x, 1.0)
         return np.where(support, safe * self.theta - self.c + self.log_h(safe, np.ones_like(safe)), -np.inf)
+
+    def _check_proper(self) -> None:
+        if self.limit == "binary":
+            raise ValueError(f"{self}: the binary limit is improper, a session has no distribution of its own there")
 
     def pmf(self, x: ArrayLike) -> Floats:
         """P(x) of one session."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcpf.elements import shifted_negative_binomial as snb
-from dcpf.elements.base import Element, Floats, Totals
+from dcpf.elements.base import Element, Floats, Totals, no_repeats
 from dcpf.kernels.threads import Threads
 
 
@@ -54,11 +54,13 @@ class Geometric(Element):
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
         """N geometric variables add up to n and a negative binomial."""
+        self._check_proper()
         return snb.sample(sessions, 1.0, self.p, rng)
 
     def refit(self, totals: Totals) -> Self:
         """P = 1 - sum E[n] / sum y."""
-        return replace(self, p=max(0.0, (totals.counts - totals.sessions) / totals.counts))
+        p = 0.0 if no_repeats(totals) else (totals.counts - totals.sessions) / totals.counts
+        return replace(self, p=p)
 
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from dcpf.elements.base import Element, Floats
-from dcpf.elements.stirling import log_stirling1
+from dcpf.elements.stirling import log1p_minus, log_stirling1
 from dcpf.kernels.threads import Threads
 
 _SUMMED = 64  # terms of the finite sums taken one by one; the rest by Euler and Maclaurin
@@ -39,7 +39,10 @@ class Logarithmic(Element):
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
         """Log (n! / y!) s1(y, n)."""
         y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
-        return gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling1(y, n)
+        many = gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling1(y, n)
+        return np.where(
+            (n == 1.0) & (y >= 1.0), -np.log(np.maximum(y, 1.0)), many
+        )  # the same, without loss of digits
 
     @property
     def mean(self) -> float:
@@ -62,6 +65,7 @@ class Logarithmic(Element):
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
         """One logarithmic variable a session, added up."""
+        self._check_proper()
         n = np.asarray(sessions, dtype=np.int64)
         if self.p == 0.0:
             return n.copy()
@@ -102,7 +106,7 @@ def _flips_between(r: Floats, a: float, b: Floats) -> Floats:
     x = (b - a) / (r + a)
     i0 = b * np.log1p(r / b) - a * np.log1p(r / a) + r * np.log1p(x)
     i1 = r * np.log1p(x)
-    i2 = r * (_log1p_minus(x) + x * down_b)  # r (log(1 + x) - (up_a - up_b))
+    i2 = r * (log1p_minus(x) + x * down_b)  # r (log(1 + x) - (up_a - up_b))
     i3 = i2 - r * x * up_b * (down_a + down_b)
     integrals = np.stack([i0, i1, i2, i3], axis=-1)
     return integrals + _end_correction(r, np.full_like(b, a)) - _end_correction(r, b)
@@ -126,10 +130,3 @@ def _end_correction(r: Floats, s: Floats) -> Floats:
             axis=-1,
         )
     return out
-
-
-def _log1p_minus(x: Floats) -> Floats:
-    """log(1 + x) - x without cancellation: with w = x / (2 + x), log(1 + x) = 2 artanh(w)."""
-    w = np.where(x < 0.5, x / (2.0 + x), 0.0)
-    series = sum(w ** (2 * k) / (2 * k + 1) for k in range(1, 14))
-    return cast(Floats, np.where(x < 0.5, -x * w + 2.0 * w * series, np.log1p(x) - x))

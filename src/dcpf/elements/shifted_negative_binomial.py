@@ -74,6 +74,7 @@ class ShiftedNegativeBinomial(Element):
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
         """N shifted negative binomials add up to n + NB(n a, p)."""
+        self._check_proper()
         return sample(sessions, self.a, self.p, rng)
 
     def refit(self, totals: Totals) -> Self:
@@ -178,10 +179,10 @@ def _slope(y: float, n: float, a: float) -> tuple[float, float]:
 
 
 @kernel
-def _mode(y: float, t: float, a: float, low: float) -> tuple[float, float]:
+def _mode(y: float, t: float, a: float) -> tuple[float, float]:
     """(where n t + log h(y, n) - log n! is largest, up to a tenth of the width there; that width)."""
-    high = y
-    n = low
+    low, high = 1.0, y
+    n = 0.5 * _KEPT  # where it matters, the mode is about here or further on
     width = 1.0
     for _ in range(200):
         slope, curvature = _slope(y, n, a)
@@ -209,21 +210,26 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: f
     for i in range(start, stop):
         y = np.float64(counts[i])
         size = min(counts[i], _KEPT)
-        for j in range(1, size + 1):
-            kept[j], kept_m[j] = _term(y, np.float64(j), a)
+        kept[1], kept_m[1] = _term(y, 1.0, a)
+        known = 1  # terms are computed when a rate first needs them
         line = kept[1]
         mode = 1
-        wide_mode = 1.0
         for k in range(len(t)):
-            while mode < size and kept[mode + 1] - kept[mode] + t[k] > 0.0:
-                mode += 1
+            peak = kept[mode] + mode * t[k]
             last = mode
-            floor = kept[mode] + mode * t[k] - NEGLIGIBLE
-            while last < size and kept[last + 1] + (last + 1) * t[k] > floor:
+            while last < size:
+                if last == known:
+                    known += 1
+                    kept[known], kept_m[known] = _term(y, np.float64(known), a)
+                term = kept[last + 1] + (last + 1) * t[k]
+                if term < peak - NEGLIGIBLE:
+                    break
                 last += 1
+                if term > peak:
+                    peak, mode = term, last
             if last < size or size == counts[i]:
                 first = mode
-                while first > 1 and kept[first - 1] + (first - 1) * t[k] > floor:
+                while first > 1 and kept[first - 1] + (first - 1) * t[k] > peak - NEGLIGIBLE:
                     first -= 1
                 for j in range(first, last + 1):
                     shifted[j] = kept[j] + j * t[k]
@@ -238,7 +244,7 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: f
                 )
                 continue
             # The terms that count reach beyond those kept: sum every k-th around the largest.
-            wide_mode, width = _mode(y, t[k], a, max(wide_mode, 1.0))
+            wide_mode, width = _mode(y, t[k], a)
             # Every k-th term gives the sum to exp(-2 (pi width / k)^2), if the edges at 1 and y are far away.
             stride = 1.0 if width < 8.0 else math.floor(width / 2.5)
             if y - wide_mode < 12.0 * width:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, loggamma, psi
 
 Floats = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+AnyArray = TypeVar("AnyArray", Floats, Complex)
 
 _TABLE = 256  # up to here by the recurrence
 
@@ -41,12 +43,11 @@ def _by_size(
     table: Callable[[], Floats], large: Callable[[Floats, Floats], Floats], y: ArrayLike, n: ArrayLike
 ) -> Floats:
     y, n = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    out = np.full(y.shape, -np.inf)
-    valid = (n >= 1) & (n <= y)
-    small = valid & (y <= _TABLE)
+    out = np.where(n == y, 0.0, -np.inf)  # one way to have as many groups as things
+    small = (n >= 1) & (n < y) & (y <= _TABLE)
     if small.any():
         out[small] = table()[y[small].astype(np.int64), n[small].astype(np.int64)]
-    big = valid & ~small
+    big = (n >= 1) & (n < y) & ~small
     if big.any():
         out[big] = large(y[big], n[big])
     return out
@@ -73,34 +74,82 @@ def _recurrence(log_factor: Callable[[float, Floats], Floats]) -> Floats:
 
 
 def _log_stirling1_large(y: Floats, n: Floats) -> Floats:
+    out = gammaln(y)  # one cycle
+    near = (n > 1.0) & (64.0 * (psi(y + 64.0) - psi(64.0)) > n)  # the saddle point r is below 64
+    far = (n > 1.0) & ~near
+    if near.any():
+        out[near] = _log_stirling1_near(y[near], n[near])
+    if far.any():
+        out[far] = _log_stirling1_far(y[far], n[far])
+    return out
+
+
+def _log_stirling1_near(y: Floats, n: Floats) -> Floats:
+    """The coefficient of r^n in Gamma(y + r) / Gamma(r)."""
+
     def mean(r: Floats) -> Floats:
         return r * (psi(y + r) - psi(r))
 
-    def log_f(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        return loggamma(y[:, None] + x) - loggamma(x)
+    def log_f(x: Complex) -> Complex:
+        u = x / y[:, None]
+        rising = y[:, None] * log1p_minus(u) + (x - 0.5) * np.log1p(u) + x * np.log(y[:, None])
+        return (
+            gammaln(y)[:, None] + rising + _stirling_tail(y[:, None] + x) - _stirling_tail(y[:, None]) - loggamma(x)
+        )
 
-    inside = (n > 1.0) & (n < y)
-    r = _solve(mean, n, np.full_like(y, 1e-12), 1e3 * y * y)
+    r = _solve(mean, n, np.full_like(y, 1e-12), np.full_like(y, 64.0))
+    return _log_coefficient(log_f, n, r, _slope(mean, r))
+
+
+def _log_stirling1_far(y: Floats, n: Floats) -> Floats:
+    """The same with r^y taken out, so that n close to y does not cancel: the coefficient of r^(n-y)."""
+
+    def mean(r: Floats) -> Floats:  # n - y, by Euler and Maclaurin
+        return r * log1p_minus(y / r) + 0.5 * y / (r + y) - (r / (r + y) ** 2 - 1.0 / r) / 12.0
+
+    def log_f(x: Complex) -> Complex:
+        u = y[:, None] / x
+        rising = x * log1p_minus(u) + (y[:, None] - 0.5) * np.log1p(u)
+        return rising + _stirling_tail(x + y[:, None]) - _stirling_tail(x)
+
+    r = _solve(mean, n - y, np.full_like(y, 32.0), 1e3 * y * y)
+    return _log_coefficient(log_f, n - y, r, _slope(mean, r))
+
+
+def log1p_minus(x: AnyArray) -> AnyArray:
+    """log(1 + x) - x without cancellation, real or complex: with w = x / (2 + x), log(1 + x) = 2 artanh(w)."""
+    small = np.abs(x) < 0.5
+    w = np.where(small, x / (2.0 + x), 0.0)
+    series = sum(w ** (2 * k) / (2 * k + 1) for k in range(1, 14))
+    return cast(AnyArray, np.where(small, -x * w + 2.0 * w * series, np.log1p(x) - x))
+
+
+def _stirling_tail(z: AnyArray) -> AnyArray:
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * z**2)) / z**2) / z
+
+
+def _slope(mean: Callable[[Floats], Floats], r: Floats) -> Floats:
+    """R d/dr of the mean: the variance."""
     step = 1e-4
-    variance = (mean(r * np.exp(step)) - mean(r * np.exp(-step))) / (2.0 * step)
-    value = _log_coefficient(log_f, n, r, variance)
-    return np.where(inside, value, np.where(n == y, 0.0, gammaln(y)))
+    return (mean(r * np.exp(step)) - mean(r * np.exp(-step))) / (2.0 * step)
 
 
 def _log_stirling2_large(y: Floats, n: Floats) -> Floats:
     def mean(z: Floats) -> Floats:
         return n * z / -np.expm1(-z)
 
-    def log_f(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    def log_f(x: Complex) -> Complex:
         # log(exp(x) - 1), also where exp(x) overflows
         return n[:, None] * (x + np.log(-np.expm1(-x)))
 
-    inside = (n > 1.0) & (n < y)
+    out = np.zeros_like(y)  # one set
+    more = n > 1.0
+    if not more.any():
+        return out
+    y, n = y[more], n[more]
     z = _solve(mean, y, np.full_like(y, 1e-12), 2.0 * y)
-    step = 1e-4
-    variance = (mean(z * np.exp(step)) - mean(z * np.exp(-step))) / (2.0 * step)
-    value = _log_coefficient(log_f, y, z, variance) + gammaln(y + 1.0) - gammaln(n + 1.0)
-    return np.where(inside, value, 0.0)
+    out[more] = _log_coefficient(log_f, y, z, _slope(mean, z)) + gammaln(y + 1.0) - gammaln(n + 1.0)
+    return out
 
 
 def _solve(mean: Callable[[Floats], Floats], target: Floats, low: Floats, high: Floats) -> Floats:
@@ -114,7 +163,7 @@ def _solve(mean: Callable[[Floats], Floats], target: Floats, low: Floats, high: 
 
 
 def _log_coefficient(
-    log_f: Callable[[NDArray[np.complex128]], NDArray[np.complex128]],
+    log_f: Callable[[Complex], Complex],
     k: Floats,
     radius: Floats,
     variance: Floats,

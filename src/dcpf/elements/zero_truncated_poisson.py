@@ -17,7 +17,8 @@ from dcpf.kernels.sums import NEGLIGIBLE, central_moments, mean_of, weights_of_t
 from dcpf.kernels.threads import Threads
 
 _SMALL = 64  # up to this count the sessions are enumerated
-_LONGEST = 512
+_LONGEST = 512  # no window is longer
+_KEPT = 4096  # logarithms that are computed once
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class ZeroTruncatedPoisson(Element):
 
         The first event of a Poisson process, given that it falls within [0, p], leaves a Poisson number after it.
         """
+        self._check_proper()
         n = np.asarray(sessions, dtype=np.int64)
         if self.p == 0.0:
             return n.copy()
@@ -92,11 +94,14 @@ class ZeroTruncatedPoisson(Element):
 @kernel
 def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, out: Floats) -> None:
     terms, k, weights = np.empty(_LONGEST), np.empty(_LONGEST), np.empty(_LONGEST)
+    logs, rises = np.empty(_KEPT + 1), np.empty(_KEPT + 1)  # log k and log((k + 1) / k)
+    for j in range(1, _KEPT + 1):
+        logs[j], rises[j] = math.log(j), math.log1p(1.0 / j)
     for i in range(start, stop):
         y = np.float64(counts[i])
         for j in range(len(t)):
             if t[j] < math.log(y):
-                _by_dobinski(y, t[j], terms, k, weights, out[i, j])
+                _by_dobinski(y, t[j], (terms, k, weights), (logs, rises), out[i, j])
             elif t[j] < math.log(y) + math.log(1e4):
                 _by_contour(y, t[j], out[i, j])
             else:
@@ -116,27 +121,41 @@ def _lambert(log_x: float) -> float:
 
 
 @kernel
-def _by_dobinski(y: float, t: float, terms: Floats, k: Floats, weights: Floats, out: Floats) -> None:
+def _by_dobinski(
+    y: float, t: float, scratch: tuple[Floats, Floats, Floats], kept: tuple[Floats, Floats], out: Floats
+) -> None:
     """Dobinski's formula, r <= y: T_y(r) = e^-r sum_k k^y r^k / k!, so that n's cumulants are k's less r.
 
     The sum is bell-shaped around k = y / w with w e^w = y / r; where it is wide, every so-many-th term suffices.
     """
+    terms, k, weights = scratch
+    logs, rises = kept
     r = math.exp(t)
     w = _lambert(math.log(y) - t)
     width = math.sqrt(y / w / (1.0 + w))
     stride = 1.0 if width < 8.0 else math.floor(width / 2.5)
     centre = max(math.floor(y / w + 0.5), 1.0)
     at_centre = y * math.log(centre) + centre * t - math.lgamma(centre + 1.0)
-    used = 0
-    peak = -np.inf
+    by_recurrence = stride == 1.0 and centre + 20.0 * width + 60.0 < len(logs)
+    terms[0], k[0] = 0.0, 0.0
+    used = 1
+    peak = 0.0
     for direction in (1.0, -1.0):
-        d = 0.0 if direction > 0.0 else -stride
+        term = 0.0
+        d = direction * stride
         while centre + d >= 1.0 and used < len(terms):
-            terms[used] = y * math.log1p(d / centre) + d * t - log_rising(centre + 1.0, d)
-            k[used] = d
-            peak = max(peak, terms[used])
+            if by_recurrence:
+                at = int(centre + d)
+                if direction > 0.0:
+                    term += y * rises[at - 1] + t - logs[at]
+                else:
+                    term -= y * rises[at] + t - logs[at + 1]
+            else:
+                term = y * math.log1p(d / centre) + d * t - log_rising(centre + 1.0, d)
+            terms[used], k[used] = term, d
+            peak = max(peak, term)
             used += 1
-            if terms[used - 1] < peak - NEGLIGIBLE:
+            if term < peak - NEGLIGIBLE:
                 break
             d += direction * stride
     peak, log_total = weights_of_terms(terms[:used], weights[:used])

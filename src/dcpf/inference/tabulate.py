@@ -16,7 +16,8 @@ Counts = NDArray[np.int64]
 Span = tuple[float, float]
 
 _OWN = 64  # counts up to here have polynomials of their own
-_MARGIN = 1.0  # how far beyond the log rates that are asked for a table reaches
+# How far beyond the log rates that are asked for a table reaches: less where it is made anew in each iteration
+_MARGIN, _MARGIN_IF_MOVING = 3.0, 1.0
 
 
 class Tables:
@@ -51,37 +52,57 @@ class Tables:
 
     def covering(self, element: Element, span: Span) -> Table:
         """A table for the log rates of this span."""
-        key = (type(element), element.limit, element.parameters.get("a"))
-        if self._table is None or key != self._key or not _covers(self._table, *span):
-            self._table = self._make(element, span[0] - _MARGIN, span[1] + _MARGIN)
+        shape = [value for name, value in element.parameters.items() if name != "p"]  # p only shifts the log rates
+        key = (type(element), element.limit, shape)
+        same = key == self._key
+        if self._table is None or not same or not _covers(self._table, *span):
+            self._table = self._make(element, span, self._table if same else None)
             self._key = key
         return self._table
 
-    def _make(self, element: Element, low: float, high: float) -> Table:
+    def _make(self, element: Element, span: Span, old: Table | None) -> Table:
+        """A new table; what an old one of the same element knows is taken over."""
         y = self.counts.astype(np.float64)
         if element.limit is not None:
             raw = element.limit == "raw"
             return _straight_lines(y if raw else np.ones_like(y), -gammaln(y + 1.0) if raw else np.zeros_like(y))
-        step = element.count_step
-        if step not in self._layouts:
-            self._layouts[step] = _Layout(self.counts, step)
-        layout = self._layouts[step]
-        spacing = element.rate_step
-        start, stop = math.floor(low / spacing), math.ceil(high / spacing)
-        log_rates = spacing * np.arange(start, stop + 1, dtype=np.float64)
-        values = element.cumulants(layout.tabulated, log_rates, self._threads)
+        layout = self._layout(element.count_step)
         learn_shape = self._learn_shape and element.has_shape
+        margin = _MARGIN_IF_MOVING if learn_shape else _MARGIN
+        step = element.rate_step
+        start, stop = math.floor((span[0] - margin) / step), math.ceil((span[1] + margin) / step)
+        polynomials = np.empty((len(layout.tabulated), stop - start, 8))
+        shape_polynomials = np.empty_like(polynomials) if learn_shape else np.empty((0, 0, 8))
+        kept = range(0)
+        if old is not None and not learn_shape:  # a moving shape leaves nothing worth keeping
+            kept = range(max(start, old.start), min(stop, old.start + old.polynomials.shape[1]))
+        missing = [range(start, kept.start), range(kept.stop, stop)] if kept else [range(start, stop)]
+        if old is not None and kept:
+            known = old.polynomials[:, kept.start - old.start : kept.stop - old.start]
+            polynomials[:, kept.start - start : kept.stop - start] = known
+        for piece in filter(len, missing):
+            log_rates = step * np.arange(piece.start, piece.stop + 1, dtype=np.float64)
+            values = element.cumulants(layout.tabulated, log_rates, self._threads)
+            where, rows = slice(piece.start - start, piece.stop - start), np.arange(len(layout.tabulated) + 1)
+            self._threads.run(hermite_polynomials, rows, values[..., :4], step, polynomials[:, where])
+            if learn_shape:
+                self._threads.run(hermite_polynomials, rows, values[..., 4:], step, shape_polynomials[:, where])
         return Table(
             slope=np.ones_like(y),
             intercept=element.log_h(y, np.ones_like(y)),
             first=layout.first,
             points=layout.points,
             weights=layout.weights,
-            step=spacing,
+            step=step,
             start=start,
-            polynomials=hermite_polynomials(values[..., :4], spacing),
-            shape_polynomials=hermite_polynomials(values[..., 4:], spacing) if learn_shape else np.empty((0, 0, 8)),
+            polynomials=polynomials,
+            shape_polynomials=shape_polynomials,
         )
+
+    def _layout(self, step: float | None) -> "_Layout":
+        if step not in self._layouts:
+            self._layouts[step] = _Layout(self.counts, step)
+        return self._layouts[step]
 
 
 def _covers(table: Table, low: float, high: float) -> bool:

@@ -48,7 +48,7 @@ def fold_in_rows(
     share = np.empty(n)
     e = np.empty((1, n), eH.dtype)
     w = np.empty(n)
-    smallest = np.float64(np.finfo(eH.dtype).tiny)
+    smallest, largest = np.float64(np.finfo(eH.dtype).tiny), 1e-3 * np.float64(np.finfo(eH.dtype).max)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
@@ -67,7 +67,7 @@ def fold_in_rows(
             _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
             spans[u, 0], spans[u, 1] = min(spans[u, 0], lowest), max(spans[u, 1], highest)
             for j in range(count):
-                ratio[j] = mean[j] / lam[j]
+                ratio[j] = min(mean[j] / lam[j], largest)
             add_weighted_rows(ratio[:count], entries.indices[begin:end], eH, scratch, share)
             total = w.sum()
             if learn_rate:

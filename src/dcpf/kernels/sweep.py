@@ -103,7 +103,7 @@ def sweep_users(
     mean = np.empty(longest)
     scratch = np.empty(n, eW.dtype)
     share = np.empty(n)
-    smallest = np.float64(np.finfo(eW.dtype).tiny)
+    smallest, largest = np.float64(np.finfo(eW.dtype).tiny), 1e-3 * np.float64(np.finfo(eW.dtype).max)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
@@ -112,7 +112,7 @@ def sweep_users(
         log_rates(lam[:count], c, t)
         log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
         for j in range(count):
-            ratio[begin + j] = mean[j] / lam[j]
+            ratio[begin + j] = min(mean[j] / lam[j], largest)
         add_weighted_rows(ratio[begin:end], entries.indices[begin:end], eH, scratch, share)
         for k in range(n):
             shape[u, k] = prior_shape + eW[u, k] * share[k]

@@ -86,22 +86,25 @@ def look_up(
     return log_evidence, sessions, shapes, lowest, highest
 
 
-def hermite_polynomials(values: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Coefficients in x = (t - t_k) / step of the degree-7 polynomials through (f, f', f'', f''') at the nodes.
+@kernel
+def hermite_polynomials(
+    start: int, stop: int, values: NDArray[np.float64], step: float, out: NDArray[np.float64]
+) -> None:
+    """Coefficients in x = (t - t_k) / step of the degree-7 polynomials through f and three derivatives at the nodes.
 
-    `values` is (counts, nodes, 4), with derivatives in t; the answer is (counts, nodes - 1, 8).
+    `values` is (counts, nodes, 4), with derivatives in t; `out` is (counts, nodes - 1, 8).
     """
-    scaled = values * np.array([1.0, step, step**2 / 2.0, step**3 / 6.0])  # Taylor coefficients in x
-    left, right = scaled[:, :-1], scaled[:, 1:]
-    out = np.empty((*left.shape[:2], 8))
-    out[..., :4] = left
-    # The upper four make value and derivatives at x = 1 come out right.
-    f = right[..., 0] - left.sum(axis=-1)
-    d1 = right[..., 1] - (left[..., 1] + 2.0 * left[..., 2] + 3.0 * left[..., 3])
-    d2 = right[..., 2] - (left[..., 2] + 3.0 * left[..., 3])
-    d3 = right[..., 3] - left[..., 3]
-    out[..., 4] = 35.0 * f - 15.0 * d1 + 5.0 * d2 - d3
-    out[..., 5] = -84.0 * f + 39.0 * d1 - 14.0 * d2 + 3.0 * d3
-    out[..., 6] = 70.0 * f - 34.0 * d1 + 13.0 * d2 - 3.0 * d3
-    out[..., 7] = -20.0 * f + 10.0 * d1 - 4.0 * d2 + d3
-    return out
+    c1, c2, c3 = step, step * step / 2.0, step * step * step / 6.0  # from derivatives to Taylor coefficients in x
+    for i in range(start, stop):
+        for k in range(out.shape[1]):
+            a0, a1, a2, a3 = values[i, k, 0], c1 * values[i, k, 1], c2 * values[i, k, 2], c3 * values[i, k, 3]
+            # What the lower four coefficients leave to be made up at x = 1, of each Taylor coefficient there
+            f = values[i, k + 1, 0] - (a0 + a1 + a2 + a3)
+            d1 = c1 * values[i, k + 1, 1] - (a1 + 2.0 * a2 + 3.0 * a3)
+            d2 = c2 * values[i, k + 1, 2] - (a2 + 3.0 * a3)
+            d3 = c3 * values[i, k + 1, 3] - a3
+            out[i, k, 0], out[i, k, 1], out[i, k, 2], out[i, k, 3] = a0, a1, a2, a3
+            out[i, k, 4] = 35.0 * f - 15.0 * d1 + 5.0 * d2 - d3
+            out[i, k, 5] = -84.0 * f + 39.0 * d1 - 14.0 * d2 + 3.0 * d3
+            out[i, k, 6] = 70.0 * f - 34.0 * d1 + 13.0 * d2 - 3.0 * d3
+            out[i, k, 7] = -20.0 * f + 10.0 * d1 - 4.0 * d2 + d3

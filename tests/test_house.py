@@ -1,0 +1,65 @@
+"""The house rules: lint, format, types, the arrows between rooms, and quick starts."""
+
+import pkgutil
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "src", "tests", "benchmarks"],
+        ["ruff", "format", "--check", "src", "tests", "benchmarks"],
+        ["mypy"],
+        ["lint-imports"],
+    ],
+    ids=" ".join,
+)
+def test_house_rule_holds(command: list[str]) -> None:
+    found = subprocess.run(
+        [SCRIPTS / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("heavy", ["numba", "sklearn", "scipy", "numpy"])
+@pytest.mark.parametrize("start", ["import dcpf", "import dcpf.cli.main"])
+def test_nothing_heavy_is_imported_before_it_is_needed(start: str, heavy: str) -> None:
+    code = f"{start}; import sys; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_public_names_are_there() -> None:
+    import dcpf
+
+    assert set(dcpf.__all__) <= set(dir(dcpf))
+    for name in dcpf.__all__:
+        assert getattr(dcpf, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        dcpf.nothing  # noqa: B018
+
+
+EQUATIONS = (ROOT / "docs" / "equations.md").read_text()
+
+
+def test_every_function_named_in_the_table_of_equations_exists() -> None:
+    rooms = "elements|kernels|inference|simulate|model|counts"
+    names = set(re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", EQUATIONS))
+    assert len(names) > 20
+    for name in names:
+        assert pkgutil.resolve_name(f"dcpf.{name}") is not None
+
+
+def test_every_test_named_in_the_table_of_equations_exists() -> None:
+    files = set(re.findall(r"`((?:\w+/)?test_\w+\.py)`", EQUATIONS))
+    assert len(files) > 8
+    for file in files:
+        assert (ROOT / "tests" / file).exists(), file
