@@ -161,10 +161,10 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """E[W] of users not seen in the fit, one row of counts each, with the items held fixed."""
         check_is_fitted(self)
         data = self._new_data(X)
-        prior_shape = self._settings().prior_shape
+        shape_prior = self._settings().shape_prior
         with Threads(self.n_jobs) as threads:
             return fold_in(
-                data, self.item_posterior_, self.element_, prior_shape, self._new_user_rate, self.learn_rates, threads
+                data, self.item_posterior_, self.element_, shape_prior, self._new_user_rate, self.learn_rates, threads
             ).mean
 
     def sessions(self, X: Any) -> sparse.csr_array:
@@ -183,7 +183,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 self.user_posterior_,
                 self.item_posterior_,
                 self.element_,
-                self._settings().prior_shape,
+                self._settings().shape_prior,
                 threads,
             )
         return sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)

@@ -76,15 +76,15 @@ def c_is_the_log_of_the_power_series(element: Element) -> None:
 
 def h_is_the_n_fold_convolution(element: Element) -> None:
     """h(y, n) = [z^y] f(z)^n with f_1 = 1."""
-    size = 31
-    f = np.exp(element.log_h(np.arange(size), np.ones(size)))
-    assert f[1] == pytest.approx(1.0, abs=4 * EPS)
-    power = np.eye(1, size)[0]
+    y = np.arange(1, 31)
+    f = np.exp(element.log_h(y, np.ones_like(y)))
+    assert f[0] == pytest.approx(1.0, abs=4 * EPS)
+    power = f  # of y = n, n + 1, ...
     for n in range(1, 13):
-        power = np.convolve(power, f)[:size]
-        h = np.exp(element.log_h(np.arange(size), np.full(size, n)))
-        np.testing.assert_allclose(h[n:], power[n:], rtol=1e-12)
-        assert not h[:n].any()
+        h = np.exp(element.log_h(y, np.full_like(y, n)))
+        np.testing.assert_allclose(h[n - 1 :], power[: len(y) - n + 1], rtol=1e-12)
+        assert not h[: n - 1].any()
+        power = np.convolve(power, f)[: len(y)]
 
 
 def counts_given_sessions_sum_to_one(element: Element) -> None:

@@ -75,7 +75,7 @@ class Element(ABC):
 
     @abstractmethod
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
-        """Log h(y, n) for whole numbers 1 <= n <= y."""
+        """log h(y, n) for whole numbers 1 <= n <= y."""
 
     @property
     @abstractmethod
@@ -124,7 +124,7 @@ class Element(ABC):
         return {field.name: float(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def log_pmf(self, x: ArrayLike) -> Floats:
-        """Log P(x) of one session; -inf where x is not one of 1, 2, 3, ..."""
+        """log P(x) of one session; -inf where x is not one of 1, 2, 3, ..."""
         self._check_proper()
         x = np.asarray(x, dtype=np.float64)
         support = (x >= 1) & (x == np.floor(x))

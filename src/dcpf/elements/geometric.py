@@ -34,7 +34,7 @@ class Geometric(Element):
         return math.log(self.p) - math.log1p(-self.p)
 
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
-        """Log C(y - 1, n - 1) = log (n! / y!) Lah(y, n)."""
+        """log C(y - 1, n - 1) = log (n! / y!) Lah(y, n)."""
         return snb.log_h(y, n, 1.0)
 
     @property
@@ -44,7 +44,7 @@ class Geometric(Element):
 
     @property
     def variance(self) -> float:
-        """P / (1 - p)^2."""
+        """p / (1 - p)^2."""
         return self.p / (1.0 - self.p) ** 2 if self.p < 1.0 else math.inf
 
     @property
@@ -58,7 +58,7 @@ class Geometric(Element):
         return snb.sample(sessions, 1.0, self.p, rng)
 
     def refit(self, totals: Totals) -> Self:
-        """P = 1 - sum E[n] / sum y."""
+        """p = 1 - sum E[n] / sum y."""
         p = 0.0 if no_repeats(totals) else (totals.counts - totals.sessions) / totals.counts
         return replace(self, p=p)
 

@@ -62,6 +62,8 @@ class Binary(Raw):
 
     name: ClassVar[str] = "binary"
 
+    p: float = field(default=1.0, init=False, repr=False)
+
     @property
     def c(self) -> float:
         """Infinity."""

@@ -31,13 +31,13 @@ class Logarithmic(Element):
 
     @property
     def c(self) -> float:
-        """Log L."""
+        """log L."""
         if self.p == 0.0:
             return -math.inf
         return math.log(-math.log1p(-self.p)) if self.p < 1.0 else math.inf
 
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
-        """Log (n! / y!) s1(y, n)."""
+        """log (n! / y!) s1(y, n)."""
         y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
         many = gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling1(y, n)
         return np.where(
@@ -46,7 +46,7 @@ class Logarithmic(Element):
 
     @property
     def mean(self) -> float:
-        """P / ((1 - p) L)."""
+        """p / ((1 - p) L)."""
         if self.p in (0.0, 1.0):
             return 1.0 if self.p == 0.0 else math.inf
         return self.p / ((1.0 - self.p) * -math.log1p(-self.p))
@@ -76,7 +76,7 @@ class Logarithmic(Element):
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:
-        """N - 1 is a sum of independent coin flips with odds r / s, s = 1 .. y - 1: no term is ever subtracted.
+        """n - 1 is a sum of independent coin flips with odds r / s, s = 1 .. y - 1: no term is ever subtracted.
 
         log Z - line = sum log(1 + r/s), E[n] - 1 = sum r/(r+s), Var[n] = sum r s/(r+s)^2,
         third cumulant = sum r s (s-r)/(r+s)^3.

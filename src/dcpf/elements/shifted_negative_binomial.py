@@ -43,13 +43,13 @@ class ShiftedNegativeBinomial(Element):
 
     @property
     def c(self) -> float:
-        """Log p - a log(1 - p)."""
+        """log p - a log(1 - p)."""
         if self.p in (0.0, 1.0):
             return -math.inf if self.p == 0.0 else math.inf
         return math.log(self.p) - self.a * math.log1p(-self.p)
 
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
-        """Log Gamma(y - n + n a) / (Gamma(n a) (y - n)!)."""
+        """log Gamma(y - n + n a) / (Gamma(n a) (y - n)!)."""
         return log_h(y, n, self.a)
 
     @property
@@ -78,7 +78,7 @@ class ShiftedNegativeBinomial(Element):
         return sample(sessions, self.a, self.p, rng)
 
     def refit(self, totals: Totals) -> Self:
-        """A <- sum E[m] / (L sum E[n]) with the old p, L = -log(1 - p); then p solves sum y = sum E[n] E[x]."""
+        """a <- sum E[m] / (L sum E[n]) with the old p, L = -log(1 - p); then p solves sum y = sum E[n] E[x]."""
         if self.limit is not None:
             return self
         if no_repeats(totals):
@@ -95,7 +95,7 @@ class ShiftedNegativeBinomial(Element):
 
 
 def log_h(y: ArrayLike, n: ArrayLike, a: float) -> Floats:
-    """Log Gamma(y - n + n a) / (Gamma(n a) (y - n)!), -inf where n > y."""
+    """log Gamma(y - n + n a) / (Gamma(n a) (y - n)!), -inf where n > y."""
     y, n = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64))
     out = np.empty(y.size)
     _log_h_of_pairs(np.ascontiguousarray(y).ravel(), np.ascontiguousarray(n).ravel(), a, out)

@@ -129,7 +129,7 @@ def _stirling_tail(z: AnyArray) -> AnyArray:
 
 
 def _slope(mean: Callable[[Floats], Floats], r: Floats) -> Floats:
-    """R d/dr of the mean: the variance."""
+    """r d/dr of the mean: the variance."""
     step = 1e-4
     return (mean(r * np.exp(step)) - mean(r * np.exp(-step))) / (2.0 * step)
 

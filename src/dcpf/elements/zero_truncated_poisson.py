@@ -42,13 +42,13 @@ class ZeroTruncatedPoisson(Element):
         return self.p + math.log(-math.expm1(-self.p)) if self.p > 0.0 else -math.inf
 
     def log_h(self, y: ArrayLike, n: ArrayLike) -> Floats:
-        """Log (n! / y!) S2(y, n)."""
+        """log (n! / y!) S2(y, n)."""
         y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
         return gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling2(y, n)
 
     @property
     def mean(self) -> float:
-        """P / (1 - e^-p)."""
+        """p / (1 - e^-p)."""
         return self.p / -math.expm1(-self.p) if self.p > 0.0 else 1.0
 
     @property
@@ -110,7 +110,7 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, out:
 
 @kernel
 def _lambert(log_x: float) -> float:
-    """W > 0 with w e^w = x, from log x."""
+    """w > 0 with w e^w = x, from log x."""
     w = log_x - math.log(log_x) if log_x > 2.0 else math.log1p(math.exp(log_x)) * 0.75
     for _ in range(30):
         step = (w + math.log(w) - log_x) * w / (1.0 + w)
@@ -213,7 +213,7 @@ def _expm1_series(q: complex) -> complex:
 
 @kernel
 def _by_series(y: float, t: float, out: Floats) -> None:
-    """Y << r: log Z = y t - log y! + c1 / r + c2 / r^2 + c3 / r^3 + c4 / r^4 with polynomials c of y."""
+    """y << r: log Z = y t - log y! + c1 / r + c2 / r^2 + c3 / r^3 + c4 / r^4 with polynomials c of y."""
     e = math.exp(-t)
     x = y * e
     front = (y - 1.0) * x

@@ -19,7 +19,7 @@ def fold_in(
     data: Data,
     H: Gammas,
     element: Element,
-    prior_shape: tuple[float, float],
+    shape_prior: tuple[float, float],
     rate: float,
     learn_rates: bool,
     threads: Threads,
@@ -28,7 +28,7 @@ def fold_in(
 
     `rate` is the b_u of a user without entries, and of all users if rates are not learned.
     """
-    items = update_factors(H, prior_shape[1], threads)
+    items = update_factors(H, shape_prior[1], threads)
     c = 0.0 if element.limit else element.c
     rows = data.shape[0]
     shape = np.empty((rows, H.shape.shape[1]), dtype=H.shape.dtype)
@@ -37,7 +37,7 @@ def fold_in(
     def attempt(table: Table) -> tuple[float, float]:
         rates[:] = rate
         item_side = (items.geometric, items.column_means)
-        settings = (prior_shape[0], learn_rates, _MAX_ITER, _TOL)
+        settings = (shape_prior[0], learn_rates, _MAX_ITER, _TOL)
         out = (shape, rates, spans)
         threads.run(fold_in_rows, data.by_user.indptr, data.by_user, table, c, item_side, settings, out)
         return float(spans[:, 0].min()), float(spans[:, 1].max())
@@ -47,10 +47,10 @@ def fold_in(
 
 
 def expected_sessions(
-    data: Data, W: Gammas, H: Gammas, element: Element, prior_shape: tuple[float, float], threads: Threads
+    data: Data, W: Gammas, H: Gammas, element: Element, shape_prior: tuple[float, float], threads: Threads
 ) -> NDArray[np.float64]:
     """E[n_ui] at the stored entries, by rows."""
-    users, items = update_factors(W, prior_shape[0], threads), update_factors(H, prior_shape[1], threads)
+    users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)
     c = 0.0 if element.limit else element.c
     mean, spans = np.empty(len(data.by_user.indices)), np.empty((data.shape[0], 2))
 

@@ -68,16 +68,16 @@ class Local:
     span: tuple[float, float]  # lowest and highest log Lam that was looked up
 
 
-def update_rates(row_means: Doubles, prior_shape: float, n_components: int) -> Doubles:
+def update_rates(row_means: Doubles, shape_prior: float, n_components: int) -> Doubles:
     """b_u = K a / sum_k E[w_uk] (the paper prints its inverse).
 
     For a row without entries this has no maximum: b grows by a constant and E[w] falls as 1 / iterations, evenly
     over the components, so that such a user is offered what is popular.
     """
-    return n_components * prior_shape / row_means
+    return n_components * shape_prior / row_means
 
 
-def update_factors(gammas: Gammas, prior_shape: float, threads: Threads) -> Factors:
+def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Factors:
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
     blocks = -(-rows // BLOCK)
@@ -90,7 +90,7 @@ def update_factors(gammas: Gammas, prior_shape: float, threads: Threads) -> Fact
         gammas.shape,
         gammas.row_rate,
         gammas.column_rate,
-        prior_shape,
+        shape_prior,
         geometric,
         (block_means, row_means, row_bounds),
     )
@@ -102,7 +102,7 @@ def local_step(
     W: Factors,
     H: Factors,
     element: Element,
-    prior_shape: tuple[float, float],
+    shape_prior: tuple[float, float],
     span: tuple[float, float],
     tables: Tables,
     threads: Threads,
@@ -120,11 +120,11 @@ def local_step(
     def pass_by_users(table: Table) -> tuple[float, float]:
         out = (user_shape, ratio, tallies)
         by_user = data.by_user
-        threads.run(sweep_users, by_user.indptr, by_user, table, c, (eW, eH), prior_shape[0], out)
+        threads.run(sweep_users, by_user.indptr, by_user, table, c, (eW, eH), shape_prior[0], out)
         return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
     low, high = tables.run(element, (span[0] - c, span[1] - c), pass_by_users)
-    threads.run(sweep_items, data.by_item[0], data.by_item, ratio, (eW, eH), prior_shape[1], item_shape)
+    threads.run(sweep_items, data.by_item[0], data.by_item, ratio, (eW, eH), shape_prior[1], item_shape)
     sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
     totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
     return Local(user_shape, item_shape, totals, float(sums[0]), (low + c, high + c))

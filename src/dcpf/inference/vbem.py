@@ -20,7 +20,7 @@ Floats = NDArray[np.floating]
 class Settings:
     """What stays the same through the iterations."""
 
-    prior_shape: tuple[float, float]  # aW, aH
+    shape_prior: tuple[float, float]  # aW, aH
     learn_element: bool
     learn_rates: bool
 
@@ -39,7 +39,7 @@ def iterate(
     data: Data, start: tuple[Floats, Floats], element: Element, settings: Settings, threads: Threads
 ) -> Iterator[State]:
     """Yield the state after each iteration, for ever. `start` is a draw of (E[W], E[H])."""
-    aW, aH = settings.prior_shape
+    aW, aH = settings.shape_prior
     K = start[0].shape[1]
     learn_element = settings.learn_element and element.limit is None
     tables = Tables(data.counts, threads, learn_shape=learn_element)

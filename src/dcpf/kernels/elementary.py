@@ -75,7 +75,7 @@ def digamma_tail(z: float) -> float:
 
 @kernel
 def log_gamma_tail(z: float) -> float:
-    """Log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 8, by Stirling's series."""
+    """log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 8, by Stirling's series."""
     inverse = 1.0 / z
     w = inverse * inverse
     s = 691.0 / 360360.0 - w / 156.0

@@ -31,12 +31,12 @@ def fold_in_rows(
 ) -> None:
     """Iterate q(w_u), q(n_u) and b_u for each row with the items held fixed.
 
-    item_side = (eH, sum_i E[h_i]), settings = (prior_shape, learn_rate, max_iter, tol),
+    item_side = (eH, sum_i E[h_i]), settings = (shape_prior, learn_rate, max_iter, tol),
     out = (shape, rate b_u, (lowest, highest) looked-up log rate); the incoming b_u is where its learning starts,
     and stays for a row without entries. A row is done when no E[w_uk] moves by more than tol of their sum.
     """
     eH, column_rate = item_side
-    prior_shape, learn_rate, max_iter, tol = settings
+    shape_prior, learn_rate, max_iter, tol = settings
     shape, row_rate, spans = out
     n = eH.shape[1]
     longest = 0
@@ -54,7 +54,7 @@ def fold_in_rows(
         count = end - begin
         spans[u, 0], spans[u, 1] = np.inf, -np.inf
         if count == 0:
-            shape[u] = prior_shape
+            shape[u] = shape_prior
             continue
         # As many expected sessions as entries, evenly over the components
         w[:] = count / column_rate.sum()
@@ -71,10 +71,10 @@ def fold_in_rows(
             add_weighted_rows(ratio[:count], entries.indices[begin:end], eH, scratch, share)
             total = w.sum()
             if learn_rate:
-                row_rate[u] = n * prior_shape / total
+                row_rate[u] = n * shape_prior / total
             moved = 0.0
             for k in range(n):
-                s = prior_shape + e[0, k] * share[k]
+                s = shape_prior + e[0, k] * share[k]
                 rate = row_rate[u] + column_rate[k]
                 shape[u, k] = s
                 e[0, k] = exp_digamma(s) / rate

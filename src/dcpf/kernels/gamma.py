@@ -20,7 +20,7 @@ def gamma_moments(
     shape: NDArray[np.floating],
     row_rate: NDArray[np.float64],
     column_rate: NDArray[np.float64],
-    prior_shape: float,
+    shape_prior: float,
     geometric: NDArray[np.floating],
     sums: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
 ) -> None:
@@ -40,7 +40,7 @@ def gamma_moments(
     padded = 4 * ((n + 3) // 4)  # with ones at the end, whose logarithm is 0
     mean, digamma, tail = np.empty(n), np.empty(n), np.empty(n)
     z, rising, rate = np.ones(padded), np.ones(padded), np.ones(padded)
-    constant = n * (_STIRLING - math.lgamma(prior_shape))
+    constant = n * (_STIRLING - math.lgamma(shape_prior))
     for block in range(start, stop):
         for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
             b = row_rate[u]
@@ -62,12 +62,12 @@ def gamma_moments(
                 tail[k] = log_gamma_tail(z[k])
             for k in range(n):
                 geometric[u, k] = z[k] * fast_exp(digamma[k]) / rate[k]
-            row_means[u], bound = row_totals(shape[u], mean, digamma, tail, prior_shape, b)
+            row_means[u], bound = row_totals(shape[u], mean, digamma, tail, shape_prior, b)
             # What is left of the bound are logarithms with constant factors: (a + 7.5) log z from log Gamma(s)
             # and (a - s) Psi(s) together, -log rising, -a log rate.
-            bound -= log_of_product(rising, 2) + prior_shape * log_of_product(rate, 4)
-            bound += (prior_shape + 7.5) * log_of_product(z, 4)
-            row_bounds[u] = bound + constant + n * prior_shape * math.log(b)
+            bound -= log_of_product(rising, 2) + shape_prior * log_of_product(rate, 4)
+            bound += (shape_prior + 7.5) * log_of_product(z, 4)
+            row_bounds[u] = bound + constant + n * shape_prior * math.log(b)
 
 
 @summing_kernel
@@ -76,14 +76,14 @@ def row_totals(
     mean: NDArray[np.float64],
     digamma: NDArray[np.float64],
     tail: NDArray[np.float64],
-    prior_shape: float,
+    shape_prior: float,
     b: float,
 ) -> tuple[float, float]:
-    """(sum(mean), sum(tail + (prior_shape - shape) * digamma - b * mean))"""
+    """(sum(mean), sum(tail + (shape_prior - shape) * digamma - b * mean))"""
     total, bound = 0.0, 0.0
     for k in range(len(shape)):
         total += mean[k]
-        bound += tail[k] + (prior_shape - shape[k]) * digamma[k]
+        bound += tail[k] + (shape_prior - shape[k]) * digamma[k]
     return total, bound - b * total
 
 

@@ -82,14 +82,14 @@ def sweep_users(
     table: Table,
     c: float,
     factors: tuple[Floats, Floats],
-    prior_shape: float,
+    shape_prior: float,
     out: tuple[Floats, Floats, NDArray[np.float64]],
 ) -> None:
     """q(n) at the entries of each user, and the shapes of q(W) that follow from it.
 
     factors = (eW, eH), out = (shape, ratio, tallies): with lam = eW[u] . eH[i] at a stored entry (u, i),
         ratio[entry] = E[n_ui] / lam
-        shape[u, k] = prior_shape + eW[u, k] sum_i ratio[u, i] eH[i, k]
+        shape[u, k] = shape_prior + eW[u, k] sum_i ratio[u, i] eH[i, k]
         tallies[u] = sum_i log Z(r_ui), sum_i E[n_ui], sum_i E[m_ui], lowest and highest looked-up log rate
     """
     eW, eH = factors
@@ -115,7 +115,7 @@ def sweep_users(
             ratio[begin + j] = min(mean[j] / lam[j], largest)
         add_weighted_rows(ratio[begin:end], entries.indices[begin:end], eH, scratch, share)
         for k in range(n):
-            shape[u, k] = prior_shape + eW[u, k] * share[k]
+            shape[u, k] = shape_prior + eW[u, k] * share[k]
         tallies[u, LOG_EVIDENCE] = log_z
         tallies[u, SESSIONS] = sessions
         tallies[u, SHAPE] = shapes
@@ -130,10 +130,10 @@ def sweep_items(
     by_item: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
     ratio: Floats,
     factors: tuple[Floats, Floats],
-    prior_shape: float,
+    shape_prior: float,
     shape: Floats,
 ) -> None:
-    """The shapes of q(H): shape[i, k] = prior_shape + eH[i, k] sum_u ratio[u, i] eW[u, k].
+    """The shapes of q(H): shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k].
 
     by_item = (indptr, users, where): the entries by columns, and where each stands in the order by rows.
     """
@@ -152,4 +152,4 @@ def sweep_items(
             weights[j] = ratio[where[begin + j]]
         add_weighted_rows(weights[: end - begin], users[begin:end], eW, scratch, share)
         for k in range(n):
-            shape[i, k] = prior_shape + eH[i, k] * share[k]
+            shape[i, k] = shape_prior + eH[i, k] * share[k]
