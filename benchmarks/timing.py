@@ -1,18 +1,22 @@
-"""Timing on a noisy machine: contenders take turns, and the best of several rounds counts."""
+"""Timing on a noisy machine: contenders take turns, and the median of many times counts."""
 
+import itertools
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 
-def best_seconds(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest time of each contender over several rounds, in which each has its turn."""
-    best = dict.fromkeys(contenders, float("inf"))
+def median_seconds(
+    contenders: Mapping[str, Callable[[], object]], rounds: int, in_a_row: int = 1
+) -> dict[str, float]:
+    """The median time of each contender over several rounds, in which each runs so many times in a row."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
-        for name, run in contenders.items():
+        for name, run in itertools.chain.from_iterable([item] * in_a_row for item in contenders.items()):
             began = time.perf_counter()
             run()
-            best[name] = min(best[name], time.perf_counter() - began)
-    return best
+            times[name].append(time.perf_counter() - began)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -186,7 +186,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 self._settings().shape_prior,
                 threads,
             )
-        return sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)
+        sessions = sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)
+        sessions.sort_indices()
+        return sessions
 
     @property
     def user_factors(self) -> Floats:

@@ -8,6 +8,7 @@ from scipy.special import gammaln
 from dcpf.elements import Logarithmic, Raw
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
+from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.sweep import (
     HIGHEST,
     LOG_EVIDENCE,
@@ -16,8 +17,8 @@ from dcpf.kernels.sweep import (
     SHAPE,
     TALLIES,
     add_weighted_rows,
-    dot,
     log_rates,
+    rates,
     sweep_items,
     sweep_users,
 )
@@ -49,15 +50,16 @@ def example(n, dtype, seed=0):
     return Data.from_matrix(sparse.csr_array(dense)), dense, eW, eH
 
 
-def sweep(data, eW, eH, element, c=C, n_jobs=1):
-    shape, item_shape = np.empty_like(eW), np.empty_like(eH)
+def sweep(data, eW, eH, element, c=C, n_jobs=1, n=None):
+    n = n or eW.shape[1]
+    shape, item_shape = np.empty((len(eW), n), eW.dtype), np.empty((len(eH), n), eH.dtype)
     ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
     tallies = np.empty((len(eW), TALLIES))
     with Threads(n_jobs) as threads:
         table = Tables(data.counts, threads, learn_shape=False).covering(element, (-10.0, 10.0))
         out = shape, ratio, tallies
         threads.run(sweep_users, data.by_user.indptr, data.by_user, table, c, (eW, eH), PRIOR, out)
-        threads.run(sweep_items, data.by_item[0], data.by_item, ratio, (eW, eH), PRIOR, item_shape)
+        threads.run(sweep_items, data.by_item.indptr, data.by_item, ratio, (eW, eH), PRIOR, item_shape)
     return shape, ratio, tallies, item_shape
 
 
@@ -82,7 +84,7 @@ def test_users_get_their_sessions_and_shapes(n, dtype, element):
     shape, ratio, tallies, _ = sweep(data, eW, eH, element)
     lam, sessions, log_z = by_numpy(dense, eW, eH, element)
     weights, rtol = sessions / lam, digits(dtype, element)
-    np.testing.assert_allclose(ratio, weights[dense > 0], rtol=rtol)
+    np.testing.assert_allclose(ratio, weights.T[dense.T > 0], rtol=rtol)  # in the order by columns
     np.testing.assert_allclose(shape, PRIOR + eW * (weights @ eH.astype(np.float64)), rtol=rtol)
     np.testing.assert_allclose(tallies[:, SESSIONS], sessions.sum(axis=1), rtol=rtol)
     scale = 1.0 + np.abs(log_z).sum(axis=1)
@@ -155,11 +157,38 @@ def test_a_rate_that_underflows_leaves_shapes_finite(dtype):
 
 @DTYPES
 @COMPONENTS
-def test_dot_is_numpys(n, dtype):
+@pytest.mark.parametrize("length", sorted(set(LENGTHS)))
+def test_rates_are_products_with_picked_rows(length, n, dtype):
     rng = np.random.default_rng(n)
-    a, b = rng.gamma(1.0, 1.0, (3, n)).astype(dtype), rng.gamma(1.0, 1.0, (5, n)).astype(dtype)
-    wanted = a[2].astype(np.float64) @ b[4].astype(np.float64)
-    assert dot(a, 2, b, 4) == pytest.approx(wanted, rel=float(20 * np.finfo(dtype).eps))
+    eW, eH = rng.gamma(1.0, 1.0, (3, n)).astype(dtype), rng.gamma(1.0, 1.0, (50, n)).astype(dtype)
+    items = rng.integers(0, 50, length).astype(np.int32)
+    out = np.full(length + 1, np.nan)
+    rates(eW, 2, eH, items, out)
+    wanted = eH[items].astype(np.float64) @ eW[2].astype(np.float64)
+    np.testing.assert_allclose(out[:-1], wanted, rtol=20 * np.finfo(dtype).eps)
+    assert np.isnan(out[-1])
+
+
+@DTYPES
+def test_a_rate_of_zero_is_the_smallest_number_instead(dtype):
+    out = np.empty(5)
+    rates(np.zeros((1, 3), dtype), 0, np.ones((1, 3), dtype), np.zeros(5, dtype=np.int32), out)
+    np.testing.assert_array_equal(out, float(np.finfo(dtype).tiny))
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 100])
+def test_columns_of_zeros_that_fill_a_line_change_nothing_but_rounding(n, dtype):
+    data, _, eW, eH = example(n, dtype)
+    padded = []
+    for factors in (eW, eH):
+        wide = aligned_zeros(len(factors), n, np.dtype(dtype))
+        assert wide.ctypes.data % 64 == wide.strides[0] % 64 == 0
+        wide[:, :n] = factors
+        padded.append(wide)
+    plain, filled = sweep(data, eW, eH, Raw()), sweep(data, *padded, Raw(), n=n)
+    for a, b in zip(plain, filled, strict=True):
+        np.testing.assert_allclose(a, b, rtol=30 * np.finfo(dtype).eps)
 
 
 @DTYPES
@@ -192,7 +221,9 @@ def test_sums_that_may_be_reassociated_still_honour_nan_and_inf(bad, dtype):
     out = np.empty(3)
     add_weighted_rows(np.ones(8, dtype), np.arange(8, dtype=np.int32), factors, np.empty(3, dtype), out)
     np.testing.assert_array_equal(out, [8.0, bad, 8.0])
-    np.testing.assert_array_equal(dot(factors, 5, factors, 0), bad)
+    lam = np.empty(1)
+    rates(factors, 5, factors, np.zeros(1, dtype=np.int32), lam)
+    np.testing.assert_array_equal(lam, bad)
 
 
 def test_log_rates_are_logarithms_less_c():

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
+from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.gamma import BLOCK, gamma_moments
 from dcpf.kernels.sweep import (
     HIGHEST,
@@ -45,7 +46,7 @@ class Gammas:
 class Factors:
     """What an iteration needs of q(W) or q(H)."""
 
-    geometric: Floats  # eW = exp(E[log w])
+    geometric: Floats  # eW = exp(E[log w]), with columns of zeros at the end that fill a line of the cache
     row_means: Doubles  # sum_k E[w_uk]
     column_means: Doubles  # sum_u E[w_uk]
     bound: float  # sum E[log p(w)] + H[q(w)]
@@ -54,7 +55,9 @@ class Factors:
     def start(cls, means: Floats) -> "Factors":
         """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
         wide = means.astype(np.float64)
-        return cls(means, wide.sum(axis=1), wide.sum(axis=0), -np.inf)
+        geometric = aligned_zeros(means.shape[0], means.shape[1], means.dtype)
+        geometric[:, : means.shape[1]] = means
+        return cls(geometric, wide.sum(axis=1), wide.sum(axis=0), -np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Fact
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
     blocks = -(-rows // BLOCK)
-    geometric = np.empty_like(gammas.shape)
+    geometric = aligned_zeros(rows, n_components, gammas.shape.dtype)
     block_means = np.zeros((blocks, n_components))
     row_means, row_bounds = np.empty(rows), np.empty(rows)
     threads.run(
@@ -113,7 +116,8 @@ def local_step(
     """
     eW, eH = W.geometric, H.geometric
     c = 0.0 if element.limit else element.c
-    user_shape, item_shape = np.empty_like(eW), np.empty_like(eH)
+    K = len(W.column_means)
+    user_shape, item_shape = np.empty((data.shape[0], K), eW.dtype), np.empty((data.shape[1], K), eH.dtype)
     ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
     tallies = np.empty((data.shape[0], TALLIES))
 
@@ -124,7 +128,7 @@ def local_step(
         return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
     low, high = tables.run(element, (span[0] - c, span[1] - c), pass_by_users)
-    threads.run(sweep_items, data.by_item[0], data.by_item, ratio, (eW, eH), shape_prior[1], item_shape)
+    threads.run(sweep_items, data.by_item.indptr, data.by_item, ratio, (eW, eH), shape_prior[1], item_shape)
     sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
     totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
     return Local(user_shape, item_shape, totals, float(sums[0]), (low + c, high + c))

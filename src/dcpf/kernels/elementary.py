@@ -60,31 +60,25 @@ def fast_log(x: float) -> float:
 
 
 @kernel
-def digamma_tail(z: float) -> float:
-    """Psi(z) - log(z) for z >= 8, by its asymptotic series."""
-    inverse = 1.0 / z
-    w = inverse * inverse
-    s = 691.0 / 32760.0 - w / 12.0
-    s = 1.0 / 132.0 - w * s
-    s = 1.0 / 240.0 - w * s
-    s = 1.0 / 252.0 - w * s
-    s = 1.0 / 120.0 - w * s
-    s = 1.0 / 12.0 - w * s
-    return -0.5 * inverse - w * s
+def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
+    """What asymptotic series add to the leading terms, for z = 1 / inverse >= 8.
 
-
-@kernel
-def log_gamma_tail(z: float) -> float:
-    """log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 8, by Stirling's series."""
-    inverse = 1.0 / z
+    (Psi(z) - log z, log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2)
+    """
     w = inverse * inverse
-    s = 691.0 / 360360.0 - w / 156.0
-    s = 1.0 / 1188.0 - w * s
-    s = 1.0 / 1680.0 - w * s
-    s = 1.0 / 1260.0 - w * s
-    s = 1.0 / 360.0 - w * s
-    s = 1.0 / 12.0 - w * s
-    return s * inverse
+    d = 691.0 / 32760.0 - w / 12.0
+    d = 1.0 / 132.0 - w * d
+    d = 1.0 / 240.0 - w * d
+    d = 1.0 / 252.0 - w * d
+    d = 1.0 / 120.0 - w * d
+    d = 1.0 / 12.0 - w * d
+    g = 691.0 / 360360.0 - w / 156.0
+    g = 1.0 / 1188.0 - w * g
+    g = 1.0 / 1680.0 - w * g
+    g = 1.0 / 1260.0 - w * g
+    g = 1.0 / 360.0 - w * g
+    g = 1.0 / 12.0 - w * g
+    return -0.5 * inverse - w * d, g * inverse
 
 
 @kernel
@@ -97,10 +91,11 @@ def log_gamma_and_digamma(x: float) -> tuple[float, float]:
         product *= x
         x += 1.0
     logarithm = math.log(x)
-    log_gamma = (x - 0.5) * logarithm - x + _HALF_LOG_2PI + log_gamma_tail(x)
+    digamma_tail, log_gamma_tail = digamma_and_log_gamma_tails(1.0 / x)
+    log_gamma = (x - 0.5) * logarithm - x + _HALF_LOG_2PI + log_gamma_tail
     if product != 1.0:
         log_gamma -= math.log(product)
-    return log_gamma, logarithm + digamma_tail(x) - slope
+    return log_gamma, logarithm + digamma_tail - slope
 
 
 @kernel
@@ -114,7 +109,8 @@ def log_rising(x: float, m: float) -> float:
         shift -= math.log((x + m) / x)
         x += 1.0
     z = x + m
-    return shift + (x - 0.5) * math.log1p(m / x) + m * (math.log(z) - 1.0) + (log_gamma_tail(z) - log_gamma_tail(x))
+    tails = digamma_and_log_gamma_tails(1.0 / z)[1] - digamma_and_log_gamma_tails(1.0 / x)[1]
+    return shift + (x - 0.5) * math.log1p(m / x) + m * (math.log(z) - 1.0) + tails
 
 
 @kernel

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import digamma_tail, fast_exp
+from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp
 from dcpf.kernels.jit import kernel
-from dcpf.kernels.sweep import Entries, Floats, add_weighted_rows, dot, log_rates
+from dcpf.kernels.sweep import Entries, Floats, add_weighted_rows, log_rates, rates
 from dcpf.kernels.table import Table, look_up
 
 
@@ -15,7 +15,7 @@ def exp_digamma(s: float) -> float:
     q = s * (s + 7.0)
     low, high = q * (q + 6.0), (q + 10.0) * (q + 12.0)
     slope = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low) / (low * high)
-    return (s + 8.0) * fast_exp(digamma_tail(s + 8.0) - slope)
+    return (s + 8.0) * fast_exp(digamma_and_log_gamma_tails(1.0 / (s + 8.0))[0] - slope)
 
 
 @kernel
@@ -38,17 +38,17 @@ def fold_in_rows(
     eH, column_rate = item_side
     shape_prior, learn_rate, max_iter, tol = settings
     shape, row_rate, spans = out
-    n = eH.shape[1]
+    n, width = shape.shape[1], eH.shape[1]
     longest = 0
     for u in range(start, stop):
         longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
     lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
     ratio = np.empty(longest, eH.dtype)
-    scratch = np.empty(n, eH.dtype)
-    share = np.empty(n)
-    e = np.empty((1, n), eH.dtype)
+    scratch = np.empty(width, eH.dtype)
+    share = np.empty(width)
+    e = np.zeros((1, width), eH.dtype)
     w = np.empty(n)
-    smallest, largest = np.float64(np.finfo(eH.dtype).tiny), 1e-3 * np.float64(np.finfo(eH.dtype).max)
+    largest = 1e-3 * np.float64(np.finfo(eH.dtype).max)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
@@ -61,8 +61,7 @@ def fold_in_rows(
         for k in range(n):
             e[0, k] = w[k]
         for _ in range(max_iter):
-            for j in range(count):
-                lam[j] = max(dot(e, 0, eH, entries.indices[begin + j]), smallest)
+            rates(e, 0, eH, entries.indices[begin:end], lam)
             log_rates(lam[:count], c, t)
             _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
             spans[u, 0], spans[u, 1] = min(spans[u, 0], lowest), max(spans[u, 1], highest)
@@ -97,12 +96,10 @@ def sessions_at_entries(
     """E[n_ui] given factors = (eW, eH); out = (E[n] by entry, (lowest, highest) looked-up log rate by row)."""
     eW, eH = factors
     mean, spans = out
-    smallest = np.float64(np.finfo(eW.dtype).tiny)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         lam, t = np.empty(end - begin), np.empty(end - begin)
-        for j in range(end - begin):
-            lam[j] = max(dot(eW, u, eH, entries.indices[begin + j]), smallest)
+        rates(eW, u, eH, entries.indices[begin:end], lam)
         log_rates(lam, c, t)
         _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
         spans[u, 0], spans[u, 1] = lowest, highest

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import digamma_tail, fast_exp, fast_log, log_gamma_tail
+from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp, fast_log
 from dcpf.kernels.jit import kernel, summing_kernel
 
 # Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
@@ -37,36 +37,42 @@ def gamma_moments(
     """
     block_means, row_means, row_bounds = sums
     rows, n = shape.shape
-    padded = 4 * ((n + 3) // 4)  # with ones at the end, whose logarithm is 0
-    mean, digamma, tail = np.empty(n), np.empty(n), np.empty(n)
+    padded = 8 * ((n + 7) // 8)  # with ones at the end, whose logarithm is 0
+    mean, digamma, tail, inverse = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     z, rising, rate = np.ones(padded), np.ones(padded), np.ones(padded)
+    highest = column_rate.max()
     constant = n * (_STIRLING - math.lgamma(shape_prior))
     for block in range(start, stop):
         for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
             b = row_rate[u]
             for k in range(n):
-                rate[k] = b + column_rate[k]
-                mean[k] = shape[u, k] / rate[k]
-                block_means[block, k] += mean[k]
-            for k in range(n):
                 # Gamma(s) and Psi(s) from z = s + 8, where their series hold: with q = s (s + 7),
                 # s (s + 1) ... (s + 7) = q (q + 6) (q + 10) (q + 12).
                 s = np.float64(shape[u, k])
-                z[k] = s + 8.0
                 q = s * (s + 7.0)
                 low, high = q * (q + 6.0), (q + 10.0) * (q + 12.0)
-                rising[k] = low * high
-                digamma[k] = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low) / rising[k]
+                z[k], rising[k], rate[k] = s + 8.0, low * high, b + column_rate[k]
+                digamma[k] = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low)
             for k in range(n):
-                digamma[k] = digamma_tail(z[k]) - digamma[k]  # Psi(s) - log(z)
-                tail[k] = log_gamma_tail(z[k])
+                # One division serves three
+                product = z[k] * rate[k]
+                all_three = 1.0 / (product * rising[k])
+                inverse[k] = all_three * z[k] * rising[k]
+                slope = digamma[k] * all_three * product
+                digamma[k], tail[k] = digamma_and_log_gamma_tails(all_three * rate[k] * rising[k])
+                digamma[k] -= slope  # Psi(s) - log(z)
             for k in range(n):
-                geometric[u, k] = z[k] * fast_exp(digamma[k]) / rate[k]
-            row_means[u], bound = row_totals(shape[u], mean, digamma, tail, shape_prior, b)
+                mean[k] = shape[u, k] * inverse[k]
+                block_means[block, k] += mean[k]
+            for k in range(n):
+                geometric[u, k] = z[k] * fast_exp(digamma[k]) * inverse[k]
+            row_means[u], bound, shapes = row_totals(shape[u], mean, digamma, tail, shape_prior, b)
             # What is left of the bound are logarithms with constant factors: (a + 7.5) log z from log Gamma(s)
             # and (a - s) Psi(s) together, -log rising, -a log rate.
-            bound -= log_of_product(rising, 2) + shape_prior * log_of_product(rate, 4)
-            bound += (shape_prior + 7.5) * log_of_product(z, 4)
+            moderate = shapes < 1e4 and b < 1e37 and b > 1e-37 and highest < 1e37
+            together = 8 if moderate else 2  # the product of so many stays within a float64
+            bound -= log_of_product(rising, together) + shape_prior * log_of_product(rate, together)
+            bound += (shape_prior + 7.5) * log_of_product(z, together)
             row_bounds[u] = bound + constant + n * shape_prior * math.log(b)
 
 
@@ -78,18 +84,20 @@ def row_totals(
     tail: NDArray[np.float64],
     shape_prior: float,
     b: float,
-) -> tuple[float, float]:
-    """(sum(mean), sum(tail + (shape_prior - shape) * digamma - b * mean))"""
-    total, bound = 0.0, 0.0
+) -> tuple[float, float, float]:
+    """(sum(mean), sum(tail + (shape_prior - shape) * digamma - b * mean), sum(shape))"""
+    total, bound, shapes = 0.0, 0.0, 0.0
     for k in range(len(shape)):
+        s = np.float64(shape[k])
         total += mean[k]
-        bound += tail[k] + (shape_prior - shape[k]) * digamma[k]
-    return total, bound - b * total
+        bound += tail[k] + (shape_prior - s) * digamma[k]
+        shapes += s
+    return total, bound - b * total, shapes
 
 
 @summing_kernel
 def log_of_product(x: NDArray[np.float64], together: int) -> float:
-    """Equivalent to sum(log(x)), with one logarithm for each `together` (2 or 4) of the numbers."""
+    """Equivalent to sum(log(x)), with one logarithm for each `together` (2 or 8) of a multiple of 8 numbers."""
     n = len(x) // together
     total = 0.0
     if together == 2:
@@ -97,5 +105,7 @@ def log_of_product(x: NDArray[np.float64], together: int) -> float:
             total += fast_log(x[k] * x[n + k])
     else:
         for k in range(n):
-            total += fast_log((x[k] * x[n + k]) * (x[2 * n + k] * x[3 * n + k]))
+            low = (x[k] * x[n + k]) * (x[2 * n + k] * x[3 * n + k])
+            high = (x[4 * n + k] * x[5 * n + k]) * (x[6 * n + k] * x[7 * n + k])
+            total += fast_log(low * high)
     return total

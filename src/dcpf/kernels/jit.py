@@ -16,8 +16,8 @@ _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"
 
 
 def kernel(function: F) -> F:
-    """Compile a loop whose arithmetic is done exactly in the order in which it is written."""
-    compiled: F = numba.njit(**_OPTIONS)(function)
+    """Compile a loop whose arithmetic is done in the order in which it is written; a * b + c may be one operation."""
+    compiled: F = numba.njit(**_OPTIONS, fastmath={"contract"})(function)
     return compiled
 
 

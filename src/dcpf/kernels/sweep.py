@@ -13,13 +13,26 @@ _RUN = 64  # entries summed in the factors' own precision before they are added 
 
 Floats = NDArray[np.floating]
 
+# Factors may have columns of zeros at the end (kernels/aligned.py); shapes have none.
+
 
 class Entries(NamedTuple):
-    """The stored counts by rows: entry e of row u has indptr[u] <= e < indptr[u + 1]."""
+    """The stored counts by rows: entry e of row u has indptr[u] <= e < indptr[u + 1].
+
+    Within a row they stand by count, so that those of 1, which need no table, are together.
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     codes: NDArray[np.int32]  # which of the distinct counts
+    place: NDArray[np.integer]  # where the entry stands in the order by columns
+
+
+class Columns(NamedTuple):
+    """The stored entries by columns: those of column i stand at indptr[i] to indptr[i + 1], rows ascending."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
 
 
 # What a row of users adds to what all share, in this order.
@@ -28,12 +41,35 @@ TALLIES = 5
 
 
 @summing_kernel
-def dot(a: Floats, i: int, b: Floats, j: int) -> float:
-    """Equivalent to a[i] @ b[j]."""
-    total = a.dtype.type(0.0)
-    for k in range(a.shape[1]):
-        total += a[i, k] * b[j, k]
-    return np.float64(total)
+def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: NDArray[np.float64]) -> None:
+    """out[j] = Lam_ui = sum_k eW[u, k] eH[items[j], k], or the smallest normal number if that is less.
+
+    Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): four items at a time.
+    """
+    zero = eW.dtype.type(0.0)
+    smallest = np.finfo(eW.dtype).tiny
+    n = eW.shape[1]
+    count = len(items)
+    j = 0
+    while j + 4 <= count:
+        i0, i1, i2, i3 = items[j], items[j + 1], items[j + 2], items[j + 3]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for k in range(n):
+            w = eW[u, k]
+            s0 += w * eH[i0, k]
+            s1 += w * eH[i1, k]
+            s2 += w * eH[i2, k]
+            s3 += w * eH[i3, k]
+        out[j], out[j + 1] = max(s0, smallest), max(s1, smallest)
+        out[j + 2], out[j + 3] = max(s2, smallest), max(s3, smallest)
+        j += 4
+    while j < count:
+        i0 = items[j]
+        s0 = zero
+        for k in range(n):
+            s0 += eW[u, k] * eH[i0, k]
+        out[j] = max(s0, smallest)
+        j += 1
 
 
 @summing_kernel
@@ -88,7 +124,7 @@ def sweep_users(
     """q(n) at the entries of each user, and the shapes of q(W) that follow from it.
 
     factors = (eW, eH), out = (shape, ratio, tallies): with lam = eW[u] . eH[i] at a stored entry (u, i),
-        ratio[entry] = E[n_ui] / lam
+        ratio[place[entry]] = E[n_ui] / lam, in the order by columns
         shape[u, k] = shape_prior + eW[u, k] sum_i ratio[u, i] eH[i, k]
         tallies[u] = sum_i log Z(r_ui), sum_i E[n_ui], sum_i E[m_ui], lowest and highest looked-up log rate
     """
@@ -101,20 +137,22 @@ def sweep_users(
     lam = np.empty(longest)
     t = np.empty(longest)
     mean = np.empty(longest)
+    weights = np.empty(longest, eW.dtype)
     scratch = np.empty(n, eW.dtype)
     share = np.empty(n)
-    smallest, largest = np.float64(np.finfo(eW.dtype).tiny), 1e-3 * np.float64(np.finfo(eW.dtype).max)
+    largest = 1e-3 * np.float64(np.finfo(eW.dtype).max)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
-        for j in range(count):
-            lam[j] = max(dot(eW, u, eH, entries.indices[begin + j]), smallest)
+        rates(eW, u, eH, entries.indices[begin:end], lam)
         log_rates(lam[:count], c, t)
         log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
         for j in range(count):
-            ratio[begin + j] = min(mean[j] / lam[j], largest)
-        add_weighted_rows(ratio[begin:end], entries.indices[begin:end], eH, scratch, share)
-        for k in range(n):
+            weights[j] = min(mean[j] / lam[j], largest)
+        for j in range(count):
+            ratio[entries.place[begin + j]] = weights[j]
+        add_weighted_rows(weights[:count], entries.indices[begin:end], eH, scratch, share)
+        for k in range(shape.shape[1]):
             shape[u, k] = shape_prior + eW[u, k] * share[k]
         tallies[u, LOG_EVIDENCE] = log_z
         tallies[u, SESSIONS] = sessions
@@ -127,29 +165,19 @@ def sweep_users(
 def sweep_items(
     start: int,
     stop: int,
-    by_item: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
+    columns: Columns,
     ratio: Floats,
     factors: tuple[Floats, Floats],
     shape_prior: float,
     shape: Floats,
 ) -> None:
-    """The shapes of q(H): shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k].
-
-    by_item = (indptr, users, where): the entries by columns, and where each stands in the order by rows.
-    """
-    indptr, users, where = by_item
+    """The shapes of q(H): shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
     eW, eH = factors
     n = eW.shape[1]
-    longest = 0
-    for i in range(start, stop):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    weights = np.empty(longest, eW.dtype)
     scratch = np.empty(n, eW.dtype)
     share = np.empty(n)
     for i in range(start, stop):
-        begin, end = indptr[i], indptr[i + 1]
-        for j in range(end - begin):
-            weights[j] = ratio[where[begin + j]]
-        add_weighted_rows(weights[: end - begin], users[begin:end], eW, scratch, share)
-        for k in range(n):
+        begin, end = columns.indptr[i], columns.indptr[i + 1]
+        add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
+        for k in range(shape.shape[1]):
             shape[i, k] = shape_prior + eH[i, k] * share[k]

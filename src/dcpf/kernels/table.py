@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, summing_kernel
 
 POINTS = 8  # tabulated counts that are combined for a count in between
 
@@ -36,7 +36,7 @@ class Table(NamedTuple):
     shape_polynomials: NDArray[np.float64]  # the same for d log Z / d log(shape); empty when no shape is learned
 
 
-@kernel
+@summing_kernel
 def look_up(
     table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> tuple[float, float, float, float, float]:
