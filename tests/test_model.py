@@ -214,6 +214,13 @@ def test_verbose_tells_on_standard_error_and_quiet_says_nothing(capfd: pytest.Ca
     assert "12/12" in err
 
 
+def test_verbose_reports_what_was_made_of_the_counts(capfd: pytest.CaptureFixture[str]) -> None:
+    counts = sparse.coo_array(([1, 2, 3, 0], ([0, 0, 2, 1], [1, 1, 0, 0])), shape=(3, 3))
+    quick(n_components=2, verbose=True).fit(counts)
+    err = " ".join(capfd.readouterr().err.split())
+    assert "3 users x 3 items, 2 counts up to 3; 1 repeated pairs summed; 1 users and 1 items without any" in err
+
+
 def test_more_components_than_users_is_fine_with_one_warning() -> None:
     with pytest.warns(UserWarning, match="n_components=31") as caught:
         quick(n_components=31, tol=0).fit(COUNTS)

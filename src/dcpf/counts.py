@@ -39,6 +39,22 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
     return matrix
 
 
+def report(X: Any, matrix: sparse.csr_array) -> str:
+    """One line on what was made of X: its size, what was summed, who has nothing."""
+    stored = X.data if getattr(X, "format", None) in ("csr", "csc", "coo") else matrix.data
+    given = int(np.count_nonzero(stored))
+    users = int((np.diff(matrix.indptr) == 0).sum())
+    items = int(matrix.shape[1] - len(np.unique(matrix.indices)))
+    parts = [
+        f"{matrix.shape[0]:,} users x {matrix.shape[1]:,} items, {matrix.nnz:,} counts up to {matrix.data.max():,}"
+    ]
+    if given > matrix.nnz:
+        parts.append(f"{given - matrix.nnz:,} repeated pairs summed")
+    if users or items:
+        parts.append(f"{users:,} users and {items:,} items without any")
+    return "; ".join(parts)
+
+
 def _sparse_entries(X: Any) -> sparse.coo_array:
     if X.ndim != 2:
         raise InvalidCounts(f"counts must be a users x items matrix, found a sparse array of shape {X.shape}")

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf import elements
-from dcpf.counts import count_matrix
+from dcpf.counts import count_matrix, report
 from dcpf.elements import Element
 from dcpf.inference.data import Data
 from dcpf.inference.fold_in import expected_sessions, fold_in
@@ -128,6 +128,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         bounds: list[float] = []
         stopped = False
         with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
+            bar.say(report(X, matrix))
             for state in iterate(data, start, element, settings, threads):
                 if not math.isfinite(state.bound):
                     raise FloatingPointError(

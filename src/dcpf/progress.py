@@ -43,6 +43,11 @@ class ProgressBar:
             self._bar.start()
         return self
 
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(line, highlight=False)
+
     def show(self, iteration: Iteration, *, last: bool) -> None:
         """Show where the fit has arrived."""
         if self._bar is not None:

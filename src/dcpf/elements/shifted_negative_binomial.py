@@ -70,7 +70,7 @@ class ShiftedNegativeBinomial(Element):
     @property
     def rate_step(self) -> float:
         """A small a makes one session and all singles the likely answers, and the change between them sudden."""
-        return float(0.375 * min(1.0, (2.0 * self.a) ** 0.4))
+        return float(0.375 * min(1.0, (2.0 * self.a) ** 0.45))
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
         """N shifted negative binomials add up to n + NB(n a, p)."""
@@ -204,7 +204,9 @@ def _mode(y: float, t: float, a: float) -> tuple[float, float]:
 
 @kernel
 def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: float, out: Floats) -> None:
-    kept, kept_m, kept_n = np.empty(_KEPT + 1), np.empty(_KEPT + 1), np.arange(_KEPT + 1.0)
+    kept, kept_m, kept_n = np.empty(_KEPT + 1), np.empty(_KEPT + 1), np.empty(_KEPT + 1)
+    for j in range(_KEPT + 1):
+        kept_n[j] = j
     terms, m, n = np.empty(_LONGEST), np.empty(_LONGEST), np.empty(_LONGEST)
     shifted, weights = np.empty(_KEPT + 1), np.empty(_LONGEST)
     for i in range(start, stop):

@@ -40,7 +40,9 @@ def gamma_moments(
     padded = 8 * ((n + 7) // 8)  # with ones at the end, whose logarithm is 0
     mean, digamma, tail, inverse = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     z, rising, rate = np.ones(padded), np.ones(padded), np.ones(padded)
-    highest = column_rate.max()
+    highest = 0.0
+    for k in range(n):
+        highest = max(highest, column_rate[k])
     constant = n * (_STIRLING - math.lgamma(shape_prior))
     for block in range(start, stop):
         for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
