@@ -62,6 +62,12 @@ def test_objects_and_strings_are_type_errors(X: object) -> None:
         count_matrix(X)
 
 
+@pytest.mark.parametrize("X", [None, "plays.csv"])
+def test_what_is_no_matrix_at_all_is_shown(X: object) -> None:
+    with pytest.raises(TypeError, match=f"found {X!r}"):
+        count_matrix(X)
+
+
 @pytest.mark.parametrize("X", [np.array([1, 2, 3]), np.ones((2, 2, 2)), np.int64(3)])
 def test_wrong_dimensions_name_the_expected_shape(X: object) -> None:
     with pytest.raises(dcpf.InvalidCounts, match="users x items"):
@@ -98,6 +104,27 @@ def test_sparse_index_out_of_shape_is_an_error(index: int, words: str) -> None:
     matrix.indices[0] = index
     with pytest.raises(dcpf.InvalidCounts, match=words):
         count_matrix(matrix)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("bad", [10**6, -7])
+def test_broken_sparse_structure_is_an_error(form: type, bad: int) -> None:
+    matrix = form(GOOD)
+    matrix.indptr = matrix.indptr.copy()
+    matrix.indptr[1] = bad
+    with pytest.raises(dcpf.InvalidCounts, match="broken"):
+        count_matrix(matrix)
+
+
+def test_spare_room_of_a_sparse_matrix_is_not_read() -> None:
+    matrix = sparse.csr_array(GOOD)
+    matrix.data, matrix.indices = np.append(matrix.data, [9, 9]), np.append(matrix.indices, [0, 0])
+    np.testing.assert_array_equal(count_matrix(matrix).toarray(), GOOD)
+
+
+def test_masked_counts_are_refused() -> None:
+    with pytest.raises(dcpf.InvalidCounts, match="filled"):
+        count_matrix(np.ma.array(GOOD, mask=GOOD > 1))
 
 
 @settings(max_examples=50, deadline=None)

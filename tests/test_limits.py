@@ -102,6 +102,16 @@ def test_when_every_count_is_one_the_element_goes_to_its_raw_limit(name: str) ->
     np.testing.assert_allclose(model.bounds_[-1], quick("raw").fit(ones).bounds_[-1], rtol=0.05)
 
 
+@pytest.mark.parametrize("p", [0.01, 0.5])
+def test_a_tiny_shape_and_large_counts_stay_finite_and_the_bound_rises(p: float) -> None:
+    counts = np.random.default_rng(0).integers(257, 300, (20, 20))
+    for a in (1e-4, 1e-3):
+        element = dcpf.elements.ShiftedNegativeBinomial(p=p, a=a)
+        for learn in (False, True):
+            bounds = quick(element, learn_element=learn, n_components=2).fit(counts).bounds_
+            assert (np.diff(bounds) >= -1e-8 * np.abs(bounds[:-1])).all()
+
+
 DEGENERATE = {
     "one user": np.array([[3, 0, 1, 7]]),
     "one item": np.array([[3], [0], [1], [7]]),

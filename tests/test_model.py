@@ -104,6 +104,25 @@ def test_second_fit_forgets_the_first() -> None:
     np.testing.assert_array_equal(model.fit(COUNTS).user_factors, first)
 
 
+def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
+    def interrupt(iteration: dcpf.Iteration) -> None:
+        raise KeyboardInterrupt
+
+    model = quick().fit(COUNTS)
+    before = model.transform(COUNTS)
+    model.set_params(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(COUNTS[:, :20])
+    np.testing.assert_array_equal(model.transform(COUNTS), before)
+
+
+def test_parameters_set_after_the_fit_wait_for_the_next() -> None:
+    model = quick().fit(COUNTS)
+    before = model.transform(COUNTS)
+    model.set_params(shape_prior=5.0, learn_rates=False)
+    np.testing.assert_array_equal(model.transform(COUNTS), before)
+
+
 def test_permuting_users_and_items_permutes_the_answer() -> None:
     rng = np.random.default_rng(3)
     u, i = rng.permutation(40), rng.permutation(30)
@@ -243,7 +262,10 @@ def test_more_components_than_users_is_fine_with_one_warning() -> None:
         ({"init": "nndsvd"}, "init .* 'nndsvd'"),
         ({"init": (np.ones((40, 4)), np.ones((29, 4)))}, r"E\[H\] must have shape \(30, 4\), found \(29, 4\)"),
         ({"init": (-np.ones((40, 4)), np.ones((30, 4)))}, r"E\[W\] must be positive"),
+        ({"init": None}, "init must be .* found None"),
+        ({"init": (np.full((40, 4), 1e-25), np.full((30, 4), 1e-25))}, "leave the range of float32"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_jobs": "2"}, "n_jobs .* found '2'"),
     ],
 )
 def test_impossible_parameters_are_named(parameters: dict[str, Any], words: str) -> None:

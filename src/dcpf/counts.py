@@ -59,6 +59,8 @@ def _sparse_entries(X: Any) -> sparse.coo_array:
     if X.ndim != 2:
         raise InvalidCounts(f"counts must be a users x items matrix, found a sparse array of shape {X.shape}")
     _check_type(X.dtype)
+    if X.format in ("csr", "csc", "bsr"):
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # shares the arrays; spare room is cut off
     for name in ("indices", "row", "col"):  # before a conversion would read out of bounds
         index = getattr(X, name, None) if X.format in ("csr", "csc", "coo") else None
         if index is not None and len(index):
@@ -70,16 +72,25 @@ def _sparse_entries(X: Any) -> sparse.coo_array:
                     f"the sparse matrix names {what} {bad}, but it has {X.shape[axis]:,} {what}s (0 to "
                     f"{X.shape[axis] - 1:,}); build it anew with the right shape"
                 )
+    if X.format in ("csr", "csc", "bsr"):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise InvalidCounts(f"the sparse matrix is broken ({error}); build it anew from its triplets") from None
     return sparse.coo_array(X)
 
 
 def _dense_entries(X: Any) -> sparse.coo_array:
+    if np.ma.is_masked(X):
+        raise InvalidCounts("counts must not be masked: X.filled(0) takes the masked ones for absent")
+    if X is None or isinstance(X, str | bytes):
+        raise TypeError(f"counts must be a users x items matrix of numbers, found {X!r}")
     array = np.asarray(X)
     _check_type(array.dtype)
     if array.ndim != 2:
         raise InvalidCounts(
-            f"counts must be a two-dimensional users x items array, found shape {array.shape}. Reshape your data: "
-            "counts.reshape(1, -1) is one user"
+            f"counts must be a two-dimensional users x items array, found shape {array.shape}"
+            + (". Reshape your data: counts.reshape(1, -1) is one user" if array.ndim == 1 and array.size else "")
         )
     _check_shape(array.shape)
     row, col = np.nonzero(array)  # NaN is not 0, and so is kept and found later

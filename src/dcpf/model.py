@@ -45,7 +45,8 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     shape_prior : float or (float, float)
         Shape of the gamma priors of W and H; less than 1 makes vectors sparse.
     learn_element : bool
-        Learn the element's parameters, or leave them as given.
+        Learn the element's parameters, or leave them as given. An element that starts at an end of its range, such as
+        p = 0, is a limit and stays there.
     learn_rates : bool
         Learn the rates of the gamma priors (activity and popularity), or hold them at 1.
     max_iter, tol : int, float
@@ -53,7 +54,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     init : "random" or (array, array)
         Where to start, or the pair (E[W], E[H]) itself.
     dtype : "float32" or "float64"
-        Precision of the factors. Sums and the bound are float64 in any case.
+        Precision of the factors. Long sums and the bound are float64 in any case.
     n_jobs : int or None
         Threads; None is all cores. The result is the same to the last bit for any number.
     random_state : int, Generator, RandomState or None
@@ -114,7 +115,6 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         element = elements.get(self.element)
         settings = self._settings()
         matrix = count_matrix(X)
-        validate_data(self, X, skip_check_array=True)
         if self.n_components > min(matrix.shape):
             warnings.warn(
                 f"n_components={self.n_components} is more than the {min(matrix.shape):,} "
@@ -149,6 +149,8 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        validate_data(self, X, skip_check_array=True)  # last, so that a fit that fails leaves the model as it was
+        self._fitted_settings = settings
         self.element_ = state.element
         self.bounds_ = np.array(bounds)
         self.n_iter_ = len(bounds)
@@ -162,10 +164,16 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """E[W] of users not seen in the fit, one row of counts each, with the items held fixed."""
         check_is_fitted(self)
         data = self._new_data(X)
-        shape_prior = self._settings().shape_prior
+        fitted = self._fitted_settings
         with Threads(self.n_jobs) as threads:
             return fold_in(
-                data, self.item_posterior_, self.element_, shape_prior, self._new_user_rate, self.learn_rates, threads
+                data,
+                self.item_posterior_,
+                self.element_,
+                fitted.shape_prior,
+                self._new_user_rate,
+                fitted.learn_rates,
+                threads,
             ).mean
 
     def sessions(self, X: Any) -> sparse.csr_array:
@@ -184,7 +192,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 self.user_posterior_,
                 self.item_posterior_,
                 self.element_,
-                self._settings().shape_prior,
+                self._fitted_settings.shape_prior,
                 threads,
             )
         sessions = sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)
@@ -237,6 +245,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise ValueError(
                 f"shape_prior must be a positive number or a pair of them (users, items), found {self.shape_prior!r}"
             )
+        n_jobs: object = self.n_jobs
+        if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+            raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
         return Settings((float(pair[0]), float(pair[1])), bool(self.learn_element), bool(self.learn_rates))
@@ -247,10 +258,8 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             if self.init != "random":
                 raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
             return random_start(data, self.n_components, np.random.default_rng(self.random_state), dtype)
-        if len(self.init) != 2:
-            raise ValueError(
-                f"init must be 'random' or a pair of arrays (E[W], E[H]), found {len(self.init)} of them"
-            )
+        if not isinstance(self.init, tuple | list) or len(self.init) != 2:
+            raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
         start = []
         for name, given, rows in zip(("E[W]", "E[H]"), self.init, data.shape, strict=True):
             array = np.array(given, dtype=dtype, order="C")
@@ -259,6 +268,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             if not (np.isfinite(array).all() and (array > 0.0).all()):
                 raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
             start.append(array)
+        level = float(start[0].max()) * float(start[1].max())
+        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self.n_components:
+            raise ValueError(
+                f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
+                "scale them, or use dtype='float64'"
+            )
         return start[0], start[1]
 
 

@@ -107,6 +107,12 @@ def test_a_limit_has_nothing_to_learn(name):
     assert element.refit(elements.Totals(10.0, 2.0, 1.0)) == element
 
 
+@pytest.mark.parametrize(("rate", "largest"), [(-1.0, 3), (np.nan, 3), (np.ones(2), 3), (0.5, -1), (0.5, 2.5)])
+def test_an_impossible_rate_or_range_of_counts_is_named(rate, largest):
+    with pytest.raises(ValueError, match="found"):
+        elements.Logarithmic(0.5).marginal_pmf(rate, largest)
+
+
 def test_binary_is_one_play_where_there_are_sessions():
     assert list(elements.get("binary").sample([0, 1, 7], np.random.default_rng(0))) == [0, 1, 1]
 

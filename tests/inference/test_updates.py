@@ -150,6 +150,7 @@ def test_random_start_expects_as_many_sessions_as_entries() -> None:
 def test_convergence_is_relative_and_never_reached_for_tol_zero() -> None:
     assert converged(-1000.0, -999.9, 1e-3)
     assert not converged(-1000.0, -998.0, 1e-3)
+    assert not converged(-1000.0, -1002.0, 1e-3)
     assert not converged(-1000.0, -1000.0, 0.0)
 
 

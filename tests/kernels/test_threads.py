@@ -66,6 +66,10 @@ def test_work_is_shared_by_cost_not_by_rows():
     assert min(pieces) == (0, 1)
 
 
+def test_there_are_never_more_threads_than_help():
+    assert thread_count(10**6) == max(64, joblib.cpu_count())
+
+
 def test_a_thread_count_is_taken_as_it_is():
     assert [thread_count(n) for n in (1, 2, 64)] == [1, 2, 64]
 

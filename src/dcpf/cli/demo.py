@@ -40,7 +40,7 @@ def demo(
         str,
         typer.Option(
             help="Law of the plays in a session, for the fit: shifted-nb (as simulated), logarithmic, geometric, "
-            "raw, ... An unknown name lists them all."
+            "zero-truncated-poisson, raw, binary, or one of your own."
         ),
     ] = "shifted-nb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 0,
@@ -54,16 +54,18 @@ def demo(
             raise ValueError(f"--{name} must be at least {least}, found {value}")
     from rich.console import Console
 
+    from dcpf import elements
+
+    law = elements.get(element)
     console = Console(highlight=False, markup=False)
     console.width = min(console.width, _WIDTH)
     console.print(_WHAT)
 
     import numpy as np
 
-    from dcpf import DCPF, elements
+    from dcpf import DCPF
     from dcpf.simulate import listening_data
 
-    law = elements.get(element)
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
     _tell_simulated(console, truth)
     model = _fit(console, truth, DCPF(components, law, n_jobs=threads, random_state=seed, verbose=True))

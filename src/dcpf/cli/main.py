@@ -19,7 +19,7 @@ class PlainErrors(TyperGroup):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, MemoryError, OSError) as error:
                 if ctx.params.get("debug"):
                     raise
                 typer.echo(f"dcpf: {' '.join(str(error).split())}", err=True)
@@ -52,7 +52,9 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error. Goes before the command.")
+    ] = False,
 ) -> None:
     """Recommendations from raw counts (plays, purchases, clicks) by discrete compound Poisson factorization."""
 

@@ -146,6 +146,10 @@ class Element(ABC):
 
         g(0) = exp(-rate), g(y) = (rate / y) sum_x x f(x) g(y - x).
         """
+        if not (np.ndim(rate) == 0 and 0.0 <= rate < math.inf):
+            raise ValueError(f"rate must be one number >= 0, found {rate!r}")
+        if not isinstance(largest, int | np.integer) or largest < 0:
+            raise ValueError(f"largest must be a whole number >= 0, found {largest!r}")
         x = np.arange(1, largest + 1, dtype=np.float64)
         weighted = x * self.pmf(x)
         g = np.zeros(largest + 1)

@@ -15,6 +15,7 @@ from dcpf.kernels.threads import Threads
 
 _KEPT = 256  # terms that are computed once for a count and serve every rate
 _LONGEST = 4096  # no window is longer
+_SMALLEST, _LARGEST = 1e-4, 1e6  # beyond, the element is as good as one at the end, and its table is out of hand
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,10 @@ class ShiftedNegativeBinomial(Element):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.a < math.inf:
-            raise ValueError(f"ShiftedNegativeBinomial: a must be positive and finite, found {self.a!r}")
+        if not _SMALLEST <= self.a <= _LARGEST:
+            raise ValueError(
+                f"ShiftedNegativeBinomial: a must lie between {_SMALLEST:g} and {_LARGEST:g}, found {self.a!r}"
+            )
 
     @classmethod
     def default(cls) -> Self:
@@ -84,6 +87,7 @@ class ShiftedNegativeBinomial(Element):
         if no_repeats(totals):
             return replace(self, p=0.0)
         a = totals.shape / (-math.log1p(-self.p) * totals.sessions)
+        a = min(max(a, _SMALLEST), _LARGEST)  # on the way to the best a, so the bound still rises
         repeats = totals.counts - totals.sessions
         return replace(self, p=repeats / (repeats + a * totals.sessions), a=a)
 
@@ -187,7 +191,7 @@ def _mode(y: float, t: float, a: float) -> tuple[float, float]:
     for _ in range(200):
         slope, curvature = _slope(y, n, a)
         slope += t
-        width = 1.0 / math.sqrt(max(-curvature, 1e-300))
+        width = 1.0 / math.sqrt(max(-curvature, 1.0 / y))  # a tiny a makes the terms bend upwards close to y
         if slope > 0.0:
             low = n
         else:

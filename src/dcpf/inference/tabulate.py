@@ -48,7 +48,7 @@ class Tables:
                 return span
             if _covers(table, *found):
                 return found
-            span = found
+            span = (min(span[0], found[0]), max(span[1], found[1]))
 
     def covering(self, element: Element, span: Span) -> Table:
         """A table for the log rates of this span."""

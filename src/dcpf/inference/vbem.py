@@ -61,8 +61,8 @@ def iterate(
 
 
 def converged(previous: float, current: float, tol: float) -> bool:
-    """Whether the bound has risen by less than `tol`, relative to its size. Never for tol = 0."""
-    return tol > 0.0 and current - previous < tol * abs(previous)
+    """Whether the bound has moved by less than `tol`, relative to its size. Never for tol = 0."""
+    return tol > 0.0 and abs(current - previous) < tol * abs(previous)
 
 
 def random_start(

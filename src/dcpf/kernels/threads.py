@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 # Small enough to share work evenly, large enough that handing out a piece costs nothing beside doing it.
 _PIECES_PER_THREAD = 4
+_MOST = 64  # threads, or as many as there are cores: more would only wait for each other
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -20,7 +21,9 @@ def thread_count(n_jobs: int | None) -> int:
         return int(joblib.cpu_count())
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: None or -1 uses all cores, 1 uses one")
-    return max(1, int(joblib.cpu_count()) + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+    if n_jobs < 0:
+        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+    return min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
 
 
 class Threads:
