@@ -21,7 +21,7 @@ from dcpf.inference.data import Data
 from dcpf.inference.fold_in import expected_sessions, fold_in
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings, converged, iterate, random_start
-from dcpf.kernels.threads import Threads
+from dcpf.kernels.threads import Threads, thread_count
 from dcpf.progress import Iteration, ProgressBar
 
 Floats = NDArray[np.floating]
@@ -245,9 +245,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise ValueError(
                 f"shape_prior must be a positive number or a pair of them (users, items), found {self.shape_prior!r}"
             )
-        n_jobs: object = self.n_jobs
-        if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-            raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
+        thread_count(self.n_jobs)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
         return Settings((float(pair[0]), float(pair[1])), bool(self.learn_element), bool(self.learn_rates))

@@ -140,7 +140,7 @@ def _user_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def _combine(names: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """N different names: these in random order, then "... 2", "... 3" where they are too few."""
+    """n different names: these in random order, then "... 2", "... 3" where they are too few."""
     order = rng.permutation(len(names))
     rounds = (divmod(j, len(names)) for j in range(n))
     return [names[order[at]] + (f" {again + 1}" if again else "") for again, at in rounds]

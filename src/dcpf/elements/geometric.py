@@ -53,7 +53,7 @@ class Geometric(Element):
         return 0.125
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """N geometric variables add up to n and a negative binomial."""
+        """n geometric variables add up to n and a negative binomial."""
         self._check_proper()
         return snb.sample(sessions, 1.0, self.p, rng)
 

@@ -62,7 +62,7 @@ class ShiftedNegativeBinomial(Element):
 
     @property
     def variance(self) -> float:
-        """A p / (1 - p)^2."""
+        """a p / (1 - p)^2."""
         return self.a * self.p / (1.0 - self.p) ** 2 if self.p < 1.0 else math.inf
 
     @property
@@ -76,7 +76,7 @@ class ShiftedNegativeBinomial(Element):
         return float(0.375 * min(1.0, (2.0 * self.a) ** 0.45))
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """N shifted negative binomials add up to n + NB(n a, p)."""
+        """n shifted negative binomials add up to n + NB(n a, p)."""
         self._check_proper()
         return sample(sessions, self.a, self.p, rng)
 
@@ -113,7 +113,7 @@ def count_step(a: float) -> float:
 
 
 def sample(sessions: ArrayLike, a: float, p: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """N + NB(n a, p), 0 where n = 0."""
+    """n + NB(n a, p), 0 where n = 0."""
     n = np.asarray(sessions, dtype=np.int64)
     if p == 0.0:
         return n.copy()

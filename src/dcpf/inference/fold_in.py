@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from dcpf.elements import Element
 from dcpf.inference.data import Data
-from dcpf.inference.tabulate import Tables
+from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import Gammas, update_factors
 from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries
 from dcpf.kernels.table import Table
@@ -29,7 +29,7 @@ def fold_in(
     `rate` is the b_u of a user without entries, and of all users if rates are not learned.
     """
     items = update_factors(H, shape_prior[1], threads)
-    c = 0.0 if element.limit else element.c
+    _, c = natural(element)
     rows = data.shape[0]
     shape = np.empty((rows, H.shape.shape[1]), dtype=H.shape.dtype)
     rates, spans = np.empty(rows), np.empty((rows, 2))
@@ -51,7 +51,7 @@ def expected_sessions(
 ) -> NDArray[np.float64]:
     """E[n_ui] at the stored entries, by rows."""
     users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)
-    c = 0.0 if element.limit else element.c
+    _, c = natural(element)
     mean, spans = np.empty(len(data.by_user.indices)), np.empty((data.shape[0], 2))
 
     def attempt(table: Table) -> tuple[float, float]:

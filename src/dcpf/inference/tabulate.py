@@ -105,6 +105,11 @@ class Tables:
         return self._layouts[step]
 
 
+def natural(element: Element) -> tuple[float, float]:
+    """theta and c of the element; 0 and 0 in a limit, whose tables do without them."""
+    return (0.0, 0.0) if element.limit else (element.theta, element.c)
+
+
 def _covers(table: Table, low: float, high: float) -> bool:
     """Whether every looked-up log rate from low to high lies within the table."""
     if not table.points.any() or low > high:

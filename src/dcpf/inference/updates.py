@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Data
-from dcpf.inference.tabulate import Tables
+from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.gamma import BLOCK, gamma_moments
 from dcpf.kernels.sweep import (
@@ -115,7 +115,7 @@ def local_step(
     `span` is where the logarithms of Lam_ui are expected, from the last time.
     """
     eW, eH = W.geometric, H.geometric
-    c = 0.0 if element.limit else element.c
+    _, c = natural(element)
     K = len(W.column_means)
     user_shape, item_shape = np.empty((data.shape[0], K), eW.dtype), np.empty((data.shape[1], K), eH.dtype)
     ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
@@ -136,6 +136,6 @@ def local_step(
 
 def bound(W: Factors, H: Factors, local: Local, element: Element) -> float:
     """The ELBO with q(N, C) at its optimum: so the local step must have been the last thing done."""
-    theta = 0.0 if element.limit else element.theta
+    theta, _ = natural(element)
     zeros = float(W.column_means @ H.column_means)
     return local.totals.counts * theta + local.log_evidence - zeros + W.bound + H.bound

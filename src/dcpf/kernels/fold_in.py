@@ -1,21 +1,14 @@
-"""New rows against fixed columns, one row at a time: nothing of one row depends on another."""
+"""Rows against fixed columns, nothing of one depending on another: new rows, and the sessions at given entries."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp
+from dcpf.kernels.elementary import log_gamma_and_digamma
 from dcpf.kernels.jit import kernel
 from dcpf.kernels.sweep import Entries, Floats, add_weighted_rows, log_rates, rates
 from dcpf.kernels.table import Table, look_up
-
-
-@kernel
-def exp_digamma(s: float) -> float:
-    """Equivalent to exp(digamma(s)), s > 0."""
-    q = s * (s + 7.0)
-    low, high = q * (q + 6.0), (q + 10.0) * (q + 12.0)
-    slope = (2.0 * s + 7.0) * ((2.0 * q + 6.0) * high + (2.0 * q + 22.0) * low) / (low * high)
-    return (s + 8.0) * fast_exp(digamma_and_log_gamma_tails(1.0 / (s + 8.0))[0] - slope)
 
 
 @kernel
@@ -76,7 +69,7 @@ def fold_in_rows(
                 s = shape_prior + e[0, k] * share[k]
                 rate = row_rate[u] + column_rate[k]
                 shape[u, k] = s
-                e[0, k] = exp_digamma(s) / rate
+                e[0, k] = math.exp(log_gamma_and_digamma(s)[1]) / rate
                 moved = max(moved, abs(s / rate - w[k]))
                 w[k] = s / rate
             if moved <= tol * total:

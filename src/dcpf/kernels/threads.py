@@ -1,6 +1,7 @@
 """Rows shared out among threads. What a row gives never depends on who computes it."""
 
 import itertools
+import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -15,14 +16,14 @@ _PIECES_PER_THREAD = 4
 _MOST = 64  # threads, or as many as there are cores: more would only wait for each other
 
 
-def thread_count(n_jobs: int | None) -> int:
+def thread_count(n_jobs: Any) -> int:
     """How many threads `n_jobs` means: None and -1 are all cores, -2 is all but one, and so on."""
     if n_jobs is None:
         return int(joblib.cpu_count())
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0: None or -1 uses all cores, 1 uses one")
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+        return max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
     return min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
 
 
