@@ -9,15 +9,37 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dcpf import elements
-    from dcpf.counts import InvalidCounts
-    from dcpf.model import DCPF
+    from dcpf.counts import Counts, InvalidCounts, UnknownId
+    from dcpf.model import DCPF, load
     from dcpf.progress import Iteration
+    from dcpf.readers import read_counts
+    from dcpf.store import ModelFormatError
 
 __version__ = "0.1.0"
-__all__ = ["DCPF", "InvalidCounts", "Iteration", "__version__", "elements"]
+__all__ = [
+    "DCPF",
+    "Counts",
+    "InvalidCounts",
+    "Iteration",
+    "ModelFormatError",
+    "UnknownId",
+    "__version__",
+    "elements",
+    "load",
+    "read_counts",
+]
 
 # Names are imported when they are first asked for: `import dcpf` and `dcpf --help` answer at once.
-_HOME = {"DCPF": "dcpf.model", "InvalidCounts": "dcpf.counts", "Iteration": "dcpf.progress"}
+_HOME = {
+    "DCPF": "dcpf.model",
+    "Counts": "dcpf.counts",
+    "InvalidCounts": "dcpf.counts",
+    "Iteration": "dcpf.progress",
+    "ModelFormatError": "dcpf.store",
+    "UnknownId": "dcpf.counts",
+    "load": "dcpf.model",
+    "read_counts": "dcpf.readers",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -41,6 +41,11 @@ class Gammas:
         rate = self.row_rate[:, None] + self.column_rate
         return (self.shape / rate).astype(self.shape.dtype)
 
+    def with_column_rate(self, column_rate: Doubles) -> "Gammas":
+        """Gammas of the same means that can stand among others with this column rate."""
+        rate = self.row_rate[:, None] + column_rate
+        return Gammas((self.mean * rate).astype(self.shape.dtype), self.row_rate, column_rate)
+
 
 @dataclass(frozen=True, slots=True)
 class Factors:

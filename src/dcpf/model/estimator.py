@@ -1,4 +1,4 @@
-"""DCPF: the estimator. May import inference, elements, kernels, counts and progress."""
+"""DCPF: its parameters, and how they and the data become a fitted model."""
 
 import math
 import numbers
@@ -12,22 +12,34 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dcpf import elements
-from dcpf.counts import count_matrix, report
+from dcpf.counts import Counts, report
 from dcpf.elements import Element
 from dcpf.inference.data import Data
-from dcpf.inference.fold_in import expected_sessions, fold_in
-from dcpf.inference.updates import Gammas
-from dcpf.inference.vbem import Settings, converged, iterate, random_start
+from dcpf.inference.fold_in import expected_sessions
+from dcpf.inference.vbem import Settings, State, converged, iterate, random_start
 from dcpf.kernels.threads import Threads, thread_count
+from dcpf.model.describing import Describing
+from dcpf.model.fitted import has_ids
+from dcpf.model.recommending import Recommending
+from dcpf.model.saving import Saving, describe_data
+from dcpf.model.updating import Updating
 from dcpf.progress import Iteration, ProgressBar
 
 Floats = NDArray[np.floating]
 
 
-class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DCPF(
+    Recommending,
+    Describing,
+    Updating,
+    Saving,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Discrete compound Poisson factorization of a users x items matrix of counts.
 
     Behind each count y stand n sessions, n ~ Poisson(w . h), and each session adds one or more to the count, by
@@ -53,6 +65,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Stop when the bound rises by less than `tol` of its size, or after `max_iter` iterations. tol=0 runs all.
     init : "random" or (array, array)
         Where to start, or the pair (E[W], E[H]) itself.
+    warm_start : bool
+        Let a second `fit` start from what the first has learned: users and items of the same id keep their factors,
+        new ones start at random. Otherwise it starts afresh.
     dtype : "float32" or "float64"
         Precision of the factors. Long sums and the bound are float64 in any case.
     n_jobs : int or None
@@ -77,6 +92,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         q(W) and q(H), with `shape`, `row_rate`, `column_rate` and `mean`.
     user_factors, item_factors : array
         E[W] (users x K) and E[H] (items x K). `components_` is E[H] transposed.
+    users_, items_ : Ids
+        The ids of their rows: integers or strings, as they came; 0, 1, ... if the data were a matrix.
+    names_ : Strings or None
+        The names of the items, if the data had any.
+    history_ : csr_array or None
+        The training counts.
     """
 
     def __init__(
@@ -90,6 +111,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         max_iter: int = 500,
         tol: float = 1e-5,
         init: str | tuple[Any, Any] = "random",
+        warm_start: bool = False,
         dtype: Any = "float32",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -104,6 +126,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
+        self.warm_start = warm_start
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -112,9 +135,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from a users x items matrix of counts: scipy sparse, or anything numpy makes a matrix from."""
-        element = elements.get(self.element)
         settings = self._settings()
-        matrix = count_matrix(X)
+        counts = Counts.of(X)
+        matrix = counts.matrix
         if self.n_components > min(matrix.shape):
             warnings.warn(
                 f"n_components={self.n_components} is more than the {min(matrix.shape):,} "
@@ -123,25 +146,33 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 stacklevel=2,
             )
         data = Data.from_matrix(matrix)
-        start = self._start(data)
+        element, start = self._start(counts, data)
         began = time.perf_counter()
         bounds: list[float] = []
+        good: State | None = None
         stopped = False
         with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
-            bar.say(report(X, matrix))
-            for state in iterate(data, start, element, settings, threads):
-                if not math.isfinite(state.bound):
-                    raise FloatingPointError(
-                        f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
-                    )
-                bounds.append(state.bound)
-                iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
-                stopped = self.callback is not None and bool(self.callback(iteration))
-                stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
-                last = stopped or len(bounds) == self.max_iter
-                bar.show(iteration, last=last)
-                if last:
-                    break
+            for line in (*counts.notes, report(X, matrix)):
+                bar.say(line)
+            try:
+                for state in iterate(data, start, element, settings, threads):
+                    if not math.isfinite(state.bound):
+                        raise FloatingPointError(
+                            f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
+                            + (f"; the model is as it was after iteration {len(bounds)}" if bounds else "")
+                        )
+                    good = state
+                    bounds.append(state.bound)
+                    iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
+                    stopped = self.callback is not None and bool(self.callback(iteration))
+                    stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
+                    last = stopped or len(bounds) == self.max_iter
+                    bar.show(iteration, last=last)
+                    if last:
+                        break
+            finally:  # whatever ended the iterations, what they have reached is kept
+                if good is not None:
+                    self._take_over(counts, settings, good, bounds)
         if not stopped and self.tol > 0.0:
             warnings.warn(
                 f"the bound still rises after max_iter={self.max_iter} iterations; raise max_iter, or set tol=0 "
@@ -149,76 +180,62 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        validate_data(self, X, skip_check_array=True)  # last, so that a fit that fails leaves the model as it was
-        self._fitted_settings = settings
+        return self
+
+    def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: list[float]) -> None:
+        """Keep what the fit has learned."""
         self.element_ = state.element
         self.bounds_ = np.array(bounds)
         self.n_iter_ = len(bounds)
-        self.user_posterior_: Gammas = state.W
-        self.item_posterior_: Gammas = state.H
-        self._user_factors, self._item_factors = state.W.mean, state.H.mean
-        self._new_user_rate = float(state.W.row_rate[np.diff(matrix.indptr) > 0].mean())
-        return self
+        self.users_, self.items_, self.names_ = counts.users, counts.items, counts.names
+        self.history_ = counts.matrix
+        self._settings_ = settings
+        self._data_ = describe_data(counts.matrix)
+        self._typical_rates = (
+            float(state.W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
+            float(state.H.row_rate[np.unique(counts.matrix.indices)].mean()),
+        )
+        self._keep(state.W, state.H)
 
     def transform(self, X: Any) -> Floats:
         """E[W] of users not seen in the fit, one row of counts each, with the items held fixed."""
         check_is_fitted(self)
-        data = self._new_data(X)
-        fitted = self._fitted_settings
-        with Threads(self.n_jobs) as threads:
-            return fold_in(
-                data,
-                self.item_posterior_,
-                self.element_,
-                fitted.shape_prior,
-                self._new_user_rate,
-                fitted.learn_rates,
-                threads,
-            ).mean
+        return self._fold_in(self._new_users(X).matrix).mean
 
-    def sessions(self, X: Any) -> sparse.csr_array:
-        """E[N], the expected sessions behind each count of the users of the fit: between 1 and the count."""
+    def sessions(self, X: Any = None) -> sparse.csr_array:
+        """E[N], the expected sessions behind each count of the users of the fit: between 1 and the count.
+
+        Without X, behind the training counts. The rows of a matrix are all users of the fit. A table or `Counts`
+        may hold some of them: each user that it has is looked up by id, the others' rows are empty.
+        """
         check_is_fitted(self)
-        data = self._new_data(X)
-        n_users = self._user_factors.shape[0]
-        if data.shape[0] != n_users:
-            raise ValueError(
-                f"sessions() is about the {n_users:,} users of the fit, found {data.shape[0]:,} rows; "
-                "give a row for each of them, empty where there is nothing to ask"
-            )
+        matrix = self._training_counts() if X is None else self._known_users(X)
         with Threads(self.n_jobs) as threads:
+            data = Data.from_matrix(matrix)
             mean = expected_sessions(
-                data,
-                self.user_posterior_,
-                self.item_posterior_,
-                self.element_,
-                self._fitted_settings.shape_prior,
-                threads,
+                data, self.user_posterior_, self.item_posterior_, self.element_, self._settings_.shape_prior, threads
             )
         sessions = sparse.csr_array((mean, data.by_user.indices, data.by_user.indptr), shape=data.shape)
         sessions.sort_indices()
         return sessions
 
-    @property
-    def user_factors(self) -> Floats:
-        """E[W], users x K."""
-        check_is_fitted(self)
-        return self._user_factors
-
-    @property
-    def item_factors(self) -> Floats:
-        """E[H], items x K."""
-        check_is_fitted(self)
-        return self._item_factors
-
-    @property
-    def components_(self) -> Floats:
-        """E[H] transposed, K x items, as scikit-learn names it."""
-        return self.item_factors.T
+    def _known_users(self, X: Any) -> sparse.csr_array:
+        """Counts with the rows and columns of the model."""
+        counts, n_users = self._new_users(X), len(self.users_)
+        if has_ids(X):
+            places = self.users_.positions(counts.users, "user")
+            entries = counts.matrix.tocoo()
+            return sparse.csr_array((entries.data, (places[entries.row], entries.col)), (n_users, len(self.items_)))
+        if counts.shape[0] != n_users:
+            raise ValueError(
+                f"sessions() is about the {n_users:,} users of the fit, found {counts.shape[0]:,} rows; "
+                "give a row for each of them, empty where there is nothing to ask"
+            )
+        return counts.matrix
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._item_factors.shape[1])
+        return int(self.item_posterior_.shape.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,11 +243,6 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-    def _new_data(self, X: Any) -> Data:
-        matrix = count_matrix(X, allow_empty=True)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return Data.from_matrix(matrix)
 
     def _settings(self) -> Settings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
@@ -250,29 +262,49 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
         return Settings((float(pair[0]), float(pair[1])), bool(self.learn_element), bool(self.learn_rates))
 
-    def _start(self, data: Data) -> tuple[Floats, Floats]:
-        dtype = np.dtype(self.dtype)
-        if isinstance(self.init, str):
-            if self.init != "random":
-                raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
-            return random_start(data, self.n_components, np.random.default_rng(self.random_state), dtype)
+    def _start(self, counts: Counts, data: Data) -> tuple[Element, tuple[Floats, Floats]]:
+        """The element and the factors that the iterations start with."""
+        element, dtype = elements.get(self.element), np.dtype(self.dtype)
+        if isinstance(self.init, str) and self.init == "random":
+            W, H = random_start(data, self.n_components, np.random.default_rng(self.random_state), dtype)
+            if self.warm_start and hasattr(self, "item_posterior_"):
+                if self._n_features_out != self.n_components:
+                    raise ValueError(
+                        f"warm_start: the model has {self._n_features_out} components, n_components is now "
+                        f"{self.n_components}; they must be the same"
+                    )
+                _carry_over(W, counts.users.find_all(self.users_), self.user_factors)
+                _carry_over(H, counts.items.find_all(self.items_), self.item_factors)
+                if self.learn_element and type(self.element_) is type(element):
+                    element = self.element_
+            return element, (W, H)
         if not isinstance(self.init, tuple | list) or len(self.init) != 2:
             raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
-        start = []
-        for name, given, rows in zip(("E[W]", "E[H]"), self.init, data.shape, strict=True):
-            array = np.array(given, dtype=dtype, order="C")
-            if array.shape != (rows, self.n_components):
-                raise ValueError(f"init: {name} must have shape ({rows}, {self.n_components}), found {array.shape}")
-            if not (np.isfinite(array).all() and (array > 0.0).all()):
-                raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
-            start.append(array)
-        level = float(start[0].max()) * float(start[1].max())
+        return element, (self._given_start(0, data.shape[0]), self._given_start(1, data.shape[1]))
+
+    def _given_start(self, side: int, rows: int) -> Floats:
+        name, dtype = ("E[W]", "E[H]")[side], np.dtype(self.dtype)
+        array = np.array(self.init[side], dtype=dtype, order="C")
+        if array.shape != (rows, self.n_components):
+            raise ValueError(f"init: {name} must have shape ({rows}, {self.n_components}), found {array.shape}")
+        if not (np.isfinite(array).all() and (array > 0.0).all()):
+            raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
+        level = float(np.max(self.init[0])) * float(np.max(self.init[1]))
         if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self.n_components:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
                 "scale them, or use dtype='float64'"
             )
-        return start[0], start[1]
+        return array
+
+
+def _carry_over(start: Floats, places: NDArray[np.int64], learned: Floats) -> None:
+    """Put what was learned of each row where that row stands now. The others, drawn at random, come to its level."""
+    stays = places >= 0
+    known = places[stays]
+    if len(known):
+        start *= learned[stays].mean(dtype=np.float64) / start.mean(dtype=np.float64)
+        start[known] = np.maximum(learned[stays], np.finfo(start.dtype).tiny)
 
 
 def _check_whole(name: str, value: object) -> None:

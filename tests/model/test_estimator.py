@@ -104,16 +104,42 @@ def test_second_fit_forgets_the_first() -> None:
     np.testing.assert_array_equal(model.fit(COUNTS).user_factors, first)
 
 
-def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
-    def interrupt(iteration: dcpf.Iteration) -> None:
-        raise KeyboardInterrupt
-
+def test_a_fit_that_is_refused_leaves_the_model_as_it_was() -> None:
     model = quick().fit(COUNTS)
     before = model.transform(COUNTS)
-    model.set_params(callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(COUNTS[:, :20])
+    with pytest.raises(dcpf.InvalidCounts):
+        model.fit(-COUNTS[:, :20])
     np.testing.assert_array_equal(model.transform(COUNTS), before)
+
+
+def test_an_interrupted_fit_keeps_what_it_has_reached() -> None:
+    def interrupt(iteration: dcpf.Iteration) -> None:
+        if iteration.number == 3:
+            raise KeyboardInterrupt
+
+    model = quick(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(COUNTS)
+    undisturbed = quick(max_iter=3).fit(COUNTS)
+    assert model.n_iter_ == 3
+    np.testing.assert_array_equal(model.user_factors, undisturbed.user_factors)
+
+
+def test_a_number_that_is_not_finite_stops_the_fit_and_keeps_the_last_good_state(monkeypatch) -> None:
+    from dcpf.inference import vbem
+
+    real, calls = vbem.bound, []
+
+    def bound(*arguments: object) -> float:
+        calls.append(1)
+        return np.nan if len(calls) == 5 else real(*arguments)
+
+    monkeypatch.setattr(vbem, "bound", bound)
+    model = quick()
+    with pytest.raises(FloatingPointError, match=r"iteration 5: the bound is nan.*iteration 4"):
+        model.fit(COUNTS)
+    assert model.n_iter_ == 4
+    assert np.isfinite(model.recommend(0).ranked.scores).all()
 
 
 def test_parameters_set_after_the_fit_wait_for_the_next() -> None:

@@ -1,4 +1,4 @@
-"""Counts from arrays in memory: checked before any work, canonical afterwards. Imports nothing of dcpf."""
+"""Counts in a matrix: checked before any work, canonical afterwards."""
 
 from typing import Any
 

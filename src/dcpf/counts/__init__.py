@@ -1,0 +1,20 @@
+"""Counts: a matrix with ids, its checks, filters and splits. Imports nothing of dcpf."""
+
+from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts, count_matrix, report
+from dcpf.counts.counts import Counts
+from dcpf.counts.events import Events
+from dcpf.counts.ids import Id, Ids, UnknownId
+from dcpf.counts.strings import Strings
+
+__all__ = [
+    "LARGEST_COUNT",
+    "Counts",
+    "Events",
+    "Id",
+    "Ids",
+    "InvalidCounts",
+    "Strings",
+    "UnknownId",
+    "count_matrix",
+    "report",
+]

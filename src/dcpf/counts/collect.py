@@ -1,0 +1,201 @@
+"""From rows of a table, chunk after chunk, to Counts: checked, encoded, sorted and summed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts
+from dcpf.counts.counts import Counts
+from dcpf.counts.encode import Encoder, Kind
+from dcpf.counts.events import Events
+from dcpf.counts.ids import Ids
+from dcpf.counts.values import Fault, Times, read_counts_column
+
+
+class Place(NamedTuple):
+    """Where a row stands: its number, and how an error names it."""
+
+    number: int
+    shown: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table: columns user, item, and where there are such count and time."""
+
+    frame: pl.DataFrame
+    place: Callable[[int], Place]
+
+
+class BadRows:
+    """What is done with rows that cannot be used: the first is an error, or all are skipped and counted."""
+
+    def __init__(self, skip: bool = False, hint: str = "") -> None:
+        self.skip = skip
+        self.hint = hint  # how to skip them, for the error
+        self.number = 0
+        self.first: Place | None = None
+
+    def found(self, place: Place, why: str, number: int = 1) -> None:
+        """There are so many; this is the first."""
+        if not self.skip:
+            more = f" (and {number - 1:,} more rows at fault)" if number > 1 else ""
+            raise InvalidCounts(f"{place.shown}: {why}{self.hint}{more}")
+        self.number += number
+        self.first = place if self.first is None else min(self.first, place)
+
+    def notes(self) -> list[str]:
+        """A sentence, if there were any."""
+        if self.first is None:
+            return []
+        one = self.number == 1
+        return [f"{self.number:,} bad line{'' if one else 's'} skipped, the first is {self.first.shown}"]
+
+
+class Collector:
+    """Takes rows and makes Counts of them. What it keeps of a row is 12 bytes, and its time."""
+
+    def __init__(
+        self,
+        where: str,
+        kinds: tuple[Kind, Kind],
+        bad: BadRows,
+        *,
+        round_counts: bool = False,
+        time_was_asked_for: bool = True,
+    ) -> None:
+        self._where = where
+        self._encoders = {"user": Encoder(kinds[0]), "item": Encoder(kinds[1])}
+        self._bad = bad
+        self._round = round_counts
+        self._time_was_asked_for = time_was_asked_for
+        self._times: Times | None = Times()
+        self._codes: dict[str, list[NDArray[np.int32]]] = {"user": [], "item": []}
+        self._counts: list[NDArray[np.int32]] = []
+        self._zeros = 0
+        self._notes: list[str] = []
+
+    def add(self, rows: Rows) -> None:
+        """Check and encode these rows."""
+        frame = rows.frame
+        if frame.height == 0:
+            return
+        faults = [*_missing(frame["user"], "user"), *_missing(frame["item"], "item")]
+        counts, of_counts = self._read_counts(frame)
+        times, of_times = self._read_times(rows)
+        faults += of_counts + of_times
+        keep = counts > 0
+        good = frame.height
+        if faults:
+            bad = np.logical_or.reduce([mask for mask, _ in faults])
+            first, number = int(np.argmax(bad)), int(bad.sum())
+            self._bad.found(rows.place(first), next(why(first) for mask, why in faults if mask[first]), number)
+            keep &= ~bad
+            good -= number
+        left = int(keep.sum())
+        self._zeros += good - left
+        if left < frame.height:
+            frame, counts = frame.filter(pl.Series(keep)), counts[keep]
+        for role, encoder in self._encoders.items():
+            self._codes[role].append(encoder.encode(frame[role]))
+        self._counts.append(counts)
+        if times is not None and self._times is not None:
+            self._times.keep(times[keep])
+
+    def finish(self, notes: tuple[str, ...] = ()) -> Counts:
+        """The counts of all the rows."""
+        if not sum(len(part) for part in self._counts):
+            zeros = f"all {self._zeros:,} counts are 0" if self._zeros else "there are no rows with a count"
+            raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
+        users, of_user = self._finish_ids("user")
+        items, of_item = self._finish_ids("item")
+        counts = np.concatenate(self._counts).astype(np.int64)
+        self._counts.clear()
+        shape = (len(users), len(items))
+        events: Events | None = None
+        if self._times is None or self._times.are_dates is None:
+            matrix = sparse.csr_array((counts, (of_user, of_item)), shape=shape)  # sorts and sums
+        else:
+            matrix, events = _with_events(of_user, of_item, counts, self._times.finish(), shape)
+        matrix.sum_duplicates()
+        self._check_sums(matrix, users, items)
+        repeated = len(counts) - matrix.nnz
+        told = [*notes, *self._notes, *self._bad.notes()]
+        told += [f"{repeated:,} repeated pair{'' if repeated == 1 else 's'} summed"] if repeated else []
+        told += [f"{self._zeros:,} zero count{'' if self._zeros == 1 else 's'} left out"] if self._zeros else []
+        return Counts(matrix, users, items, events=events, notes=tuple(told))
+
+    def _read_counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int32], list[Fault]]:
+        if "count" not in frame.columns:
+            return np.ones(frame.height, dtype=np.int32), []
+        counts, faults = read_counts_column(frame["count"], self._round)
+        whose = [(mask, _of_pair(frame, why)) for mask, why in faults]
+        return counts, whose
+
+    def _read_times(self, rows: Rows) -> tuple[NDArray[Any] | None, list[Fault]]:
+        if self._times is None or "time" not in rows.frame.columns:
+            return None, []
+        column = rows.frame["time"]
+        undecided = self._times.are_dates is None
+        try:
+            times, faults = self._times.read(column)
+        except InvalidCounts as error:
+            if self._time_was_asked_for:
+                raise InvalidCounts(f"{self._where}: {error}") from None
+            return self._give_up_times(f"it holds {column.dtype}")
+        if undecided and not self._time_was_asked_for and any(mask[0] for mask, _ in faults):
+            return self._give_up_times(f"{column[0]!r} at {rows.place(0).shown} is neither a number nor an ISO date")
+        return times, faults
+
+    def _give_up_times(self, why: str) -> tuple[None, list[Fault]]:
+        self._times = None
+        self._notes.append(f"the time column is ignored: {why}")
+        return None, []
+
+    def _finish_ids(self, role: str) -> tuple[Ids, NDArray[np.int32]]:
+        ids, rank = self._encoders.pop(role).finish()
+        return ids, np.concatenate([rank[codes] for codes in self._codes.pop(role)])
+
+    def _check_sums(self, matrix: sparse.csr_array, users: Ids, items: Ids) -> None:
+        if matrix.data.max() <= LARGEST_COUNT:
+            return
+        entry = int(np.argmax(matrix.data > LARGEST_COUNT))
+        user = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise InvalidCounts(
+            f"{self._where}: the counts of user {users[user]!r}, item {items[int(matrix.indices[entry])]!r} sum to "
+            f"{matrix.data[entry]}, which is too large; the limit is 2^31-1 = {LARGEST_COUNT:,}: cap the counts or "
+            "count in larger units"
+        )
+
+
+def _missing(ids: pl.Series, role: str) -> list[Fault]:
+    missing = ids.is_null() | (ids == "") if ids.dtype == pl.String else ids.is_null()
+    if not missing.any():
+        return []
+    return [(missing.to_numpy(), lambda row: f"the {role} id is missing; give it one, or remove the row")]
+
+
+def _of_pair(frame: pl.DataFrame, why: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda row: f"the count of user {frame['user'][row]!r}, item {frame['item'][row]!r} is {why(row)}"
+
+
+def _with_events(
+    users: NDArray[np.int32],
+    items: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    times: NDArray[Any],
+    shape: tuple[int, int],
+) -> tuple[sparse.csr_array, Events]:
+    order = np.lexsort((counts, times, items, users))
+    users, items, counts, times = users[order], items[order], counts[order], times[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
+    starts = np.append(np.flatnonzero(fresh), len(order)).astype(np.int64)
+    sums = np.add.reduceat(counts, starts[:-1])
+    matrix = sparse.csr_array((sums, (users[fresh], items[fresh])), shape=shape)
+    return matrix, Events(starts, times, counts)

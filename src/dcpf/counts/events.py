@@ -1,0 +1,44 @@
+"""When counts came about: the events behind each entry of the matrix."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """When the counts came about: entry j of the matrix is the sum of events starts[j] to starts[j + 1]."""
+
+    starts: NDArray[np.int64]
+    times: NDArray[Any]  # numbers, or datetime64; ascending within an entry
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, entries: NDArray[np.integer], n_entries: int, times: NDArray[Any], counts: NDArray[np.int64]) -> Self:
+        """Events in any order, each with the entry that it belongs to."""
+        order = np.lexsort((times, entries))
+        return cls(_sums_until(np.bincount(entries, minlength=n_entries)), times[order], counts[order])
+
+    def totals(self) -> NDArray[np.int64]:
+        """The sum of each entry, 0 for one without events."""
+        return np.diff(_sums_until(self.counts)[self.starts])
+
+    def take(self, entries: NDArray[np.integer]) -> "Events":
+        """The events of these entries, in this order."""
+        sizes = np.diff(self.starts)[entries]
+        starts = _sums_until(sizes)
+        events = np.repeat(self.starts[:-1][entries] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Events(starts, self.times[events], self.counts[events])
+
+    def only(self, events: NDArray[np.bool_]) -> "Events":
+        """Only the events where this is true; all entries stay."""
+        return Events(_sums_until(events)[self.starts], self.times[events], self.counts[events])
+
+
+def _sums_until(sizes: NDArray[np.integer | np.bool_]) -> NDArray[np.int64]:
+    """The sum of what stands before each place, and of all at the end."""
+    sums = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=sums[1:])
+    return sums

@@ -1,0 +1,74 @@
+"""Fewer or smaller counts: who has too few interactions is dropped, what is too large is cut."""
+
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcpf.counts.checks import InvalidCounts
+
+if TYPE_CHECKING:
+    from dcpf.counts.counts import Counts
+
+
+def at_least(counts: "Counts", min_per_user: int, min_per_item: int, repeat: bool) -> "Counts":
+    """See `Counts.filter`."""
+    min_per_user = whole_number("min_per_user", min_per_user, at_least=0)
+    min_per_item = whole_number("min_per_item", min_per_item, at_least=0)
+    matrix = counts.matrix
+    pairs = sparse.csr_array((np.ones(matrix.nnz, np.int32), matrix.indices, matrix.indptr), shape=matrix.shape)
+    by_item = pairs.T
+    users, items = np.ones(matrix.shape[0], dtype=np.bool_), np.ones(matrix.shape[1], dtype=np.bool_)
+    changed = True
+    while changed:
+        left = users.sum() + items.sum()
+        items = _pairs_with(by_item, users) >= min_per_item
+        users = _pairs_with(pairs, items) >= min_per_user
+        changed = repeat and users.sum() + items.sum() < left
+    items &= _pairs_with(by_item, users) >= min(min_per_item, 1)  # once round, an item may have lost all its users
+    if not _pairs_with(pairs, items)[users].any():
+        raise InvalidCounts(
+            f"no interactions are left with min_per_user={min_per_user} and min_per_item={min_per_item}, of "
+            f"{counts.nnz:,} of {matrix.shape[0]:,} users and {matrix.shape[1]:,} items; lower one of them"
+        )
+    dropped = int((~users).sum()), int((~items).sum())
+    if dropped == (0, 0):
+        return counts
+    note = (
+        f"{dropped[0]:,} users and {dropped[1]:,} items dropped: fewer than {min_per_user:,} interactions of a user "
+        f"or {min_per_item:,} of an item"
+    )
+    kept = counts.select(np.flatnonzero(users), np.flatnonzero(items))
+    return replace(kept, notes=(*counts.notes, note))
+
+
+def _pairs_with(pairs: Any, chosen: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """How many of the chosen columns each row has an entry in."""
+    return np.asarray(pairs @ chosen.astype(np.int32))
+
+
+def capped(counts: "Counts", largest: int) -> "Counts":
+    """See `Counts.cap`."""
+    largest = whole_number("largest", largest, at_least=1)
+    above = int((counts.matrix.data > largest).sum())
+    if not above:
+        return counts
+    events = counts.events
+    if events is not None:
+        before = np.cumsum(events.counts) - events.counts
+        before -= np.repeat(before[events.starts[:-1]], np.diff(events.starts))
+        cut = np.minimum(events.counts, largest - before)
+        events = replace(events, counts=np.maximum(cut, 0)).only(cut > 0)
+    note = f"{above:,} counts above {largest:,} cut to it"
+    capped_ = counts.with_data(np.minimum(counts.matrix.data, largest), events)
+    return replace(capped_, notes=(*counts.notes, note))
+
+
+def whole_number(name: str, value: object, *, at_least: int) -> int:
+    """The value of a parameter that is a whole number, or an error that names it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or int(value) < at_least:
+        raise ValueError(f"{name} must be a whole number >= {at_least}, found {value!r}")
+    return int(value)

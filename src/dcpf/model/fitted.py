@@ -1,0 +1,134 @@
+"""What a fit leaves behind, and what everything that a fitted model can do builds on."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dcpf.counts import Counts, Ids, Strings, count_matrix
+from dcpf.elements import Element
+from dcpf.inference.data import Data
+from dcpf.inference.fold_in import fold_in
+from dcpf.inference.updates import Gammas
+from dcpf.inference.vbem import Settings
+from dcpf.kernels.threads import Threads
+from dcpf.ranking.lists import Catalogue
+
+Floats = NDArray[np.floating]
+
+
+class Fitted:
+    """The learned state of a model. Rows of W are `users_`, rows of H are `items_`."""
+
+    n_jobs: int | None
+    element_: Element
+    bounds_: NDArray[np.float64]
+    n_iter_: int
+    users_: Ids
+    items_: Ids
+    names_: Strings | None
+    history_: sparse.csr_array | None  # the training counts; None if they were not kept
+    user_posterior_: Gammas
+    item_posterior_: Gammas
+    n_features_in_: int
+    _settings_: Settings
+    _data_: dict[str, Any]  # what the training counts were: sizes and a checksum
+    _typical_rates: tuple[float, float]  # the mean b of users, and of items, that have entries
+
+    def _keep(self, W: Gammas, H: Gammas) -> None:
+        """Take q(W) and q(H) over; their means are computed when they are asked for."""
+        self.user_posterior_, self.item_posterior_ = W, H
+        self.n_features_in_ = len(H.shape)
+        self.__dict__.pop("_user_factors", None)
+        self.__dict__.pop("_item_factors", None)
+
+    @property
+    def user_factors(self) -> Floats:
+        """E[W], users x K."""
+        check_is_fitted(self)
+        if "_user_factors" not in self.__dict__:
+            self._user_factors = self.user_posterior_.mean
+        return self._user_factors
+
+    @property
+    def item_factors(self) -> Floats:
+        """E[H], items x K."""
+        check_is_fitted(self)
+        if "_item_factors" not in self.__dict__:
+            self._item_factors = self.item_posterior_.mean
+        return self._item_factors
+
+    @property
+    def components_(self) -> Floats:
+        """E[H] transposed, K x items, as scikit-learn names it."""
+        return self.item_factors.T
+
+    @property
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.items_, self.names_)
+
+    def _fold_in(self, matrix: sparse.csr_array, *, items: bool = False) -> Gammas:
+        """q(w) of new users, one row of counts each, with the items held fixed; or of new items, the other way."""
+        W, H, prior = self.user_posterior_, self.item_posterior_, self._settings_.shape_prior
+        other, shapes = (W, (prior[1], prior[0])) if items else (H, prior)
+        rate = self._typical_rates[1 if items else 0]
+        with Threads(self.n_jobs) as threads:
+            data = Data.from_matrix(matrix)
+            return fold_in(data, other, self.element_, shapes, rate, self._settings_.learn_rates, threads)
+
+    def _new_users(self, X: Any) -> Counts:
+        """Counts of whatever users, with the columns of the model.
+
+        A matrix must have a column for each item of the model. Where there are ids, items that the model does not
+        know are left out, and it is said how many. A mapping of items to counts is the history of one user.
+        """
+        if isinstance(X, Mapping):
+            X = Counts.from_matrix([list(X.values())], items=list(X), allow_empty=True) if X else self._nobody(1)
+        elif not has_ids(X):
+            matrix = count_matrix(X, allow_empty=True)
+            validate_data(self, matrix, skip_check_array=True, reset=False)
+            return Counts.from_matrix(matrix, items=self.items_, allow_empty=True)
+        return self._like_model(Counts.of(X, allow_empty=True), axis=1)
+
+    def _nobody(self, rows: int) -> Counts:
+        """Users without any count."""
+        return Counts.from_matrix(
+            sparse.csr_array((rows, len(self.items_)), dtype=np.int64), items=self.items_, allow_empty=True
+        )
+
+    def _like_model(self, counts: Counts, axis: int) -> Counts:
+        """The same with the rows (axis 0) or columns (axis 1) of the model: what it does not know is left out."""
+        what, known, given = (("users", self.users_, counts.users), ("items", self.items_, counts.items))[axis]
+        if given == known:
+            return counts
+        places = known.find_all(given)
+        unknown = np.flatnonzero(places < 0)
+        if len(unknown):
+            warnings.warn(
+                f"{len(unknown):,} of {len(given):,} {what} are unknown to the model and were skipped, such as "
+                f"{given[int(unknown[0])]!r}",
+                UserWarning,
+                stacklevel=2,
+            )
+        entries = counts.matrix.tocoo()
+        rows, columns = (places[entries.row], entries.col) if axis == 0 else (entries.row, places[entries.col])
+        users, items = (known, counts.items) if axis == 0 else (counts.users, known)
+        kept = (rows >= 0) & (columns >= 0)
+        index, shape = (rows[kept], columns[kept]), (len(users), len(items))
+        matrix = sparse.csr_array((entries.data[kept], index), shape=shape)
+        names = counts.names if axis == 0 else None
+        return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+
+
+def has_ids(X: Any) -> bool:
+    """Whether these counts name their users and items, as a `Counts` and a table do, and a matrix does not."""
+    if isinstance(X, np.ndarray) or sparse.issparse(X):
+        return False
+    from dcpf.counts.tables import is_table
+
+    return isinstance(X, Counts) or is_table(X)

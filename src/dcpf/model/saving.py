@@ -1,0 +1,192 @@
+"""A model as named arrays and plain values, and back: what `store` puts into a file."""
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from dcpf import elements, store
+from dcpf.counts import Ids, Strings
+from dcpf.elements import Element
+from dcpf.inference.updates import Gammas
+from dcpf.inference.vbem import Settings
+from dcpf.model.fitted import Fitted
+
+if TYPE_CHECKING:
+    from dcpf.model.estimator import DCPF
+
+Arrays = Mapping[str, NDArray[Any]]
+Path = str | os.PathLike[str]
+
+_PLAIN = bool | int | float | str | None
+
+
+class Saving(Fitted):
+    """Models go to files."""
+
+    def save(self, path: Path, *, history: bool = True) -> None:
+        """Write the model to one .safetensors file. An old file is replaced only when the new one is complete.
+
+        `history=False` leaves the training counts out: then `recommend` needs `history=` or `exclude_seen=False`.
+        Not kept are `callback`, an `init` of arrays, and a `random_state` that is not a number.
+        """
+        check_is_fitted(self)
+        arrays: dict[str, NDArray[Any]] = {"bounds": self.bounds_}
+        for side, gammas in (("W", self.user_posterior_), ("H", self.item_posterior_)):
+            arrays |= {f"{side}.{field.name}": getattr(gammas, field.name) for field in dataclasses.fields(gammas)}
+        arrays |= _ids_to_arrays("users", self.users_) | _ids_to_arrays("items", self.items_)
+        if self.names_ is not None:
+            arrays |= _strings_to_arrays("names", self.names_)
+        if history and self.history_ is not None:
+            arrays |= _counts_to_arrays(self.history_)
+        store.write(path, arrays, self._description())
+
+    def _description(self) -> dict[str, Any]:
+        """Everything about the model that is not an array."""
+        return {
+            "element": _element_to_plain(self.element_),
+            "parameters": _parameters_to_plain(self.get_params(deep=False)),  # type: ignore[attr-defined]
+            "settings": dataclasses.asdict(self._settings_) | {"shape_prior": list(self._settings_.shape_prior)},
+            "typical_rates": list(self._typical_rates),
+            "data": self._data_,
+        }
+
+    def _restore(self, arrays: Arrays, description: Mapping[str, Any]) -> None:
+        """Become the model that these arrays and this description tell of."""
+        settings = dict(description["settings"])
+        self._settings_ = Settings(**settings | {"shape_prior": tuple(settings["shape_prior"])})
+        self._typical_rates = tuple(description["typical_rates"])
+        self._data_ = description["data"]
+        self.element_ = _element_from_plain(description["element"])
+        self.bounds_ = arrays["bounds"]
+        self.n_iter_ = len(self.bounds_)
+        self.users_, self.items_ = _ids_from_arrays("users", arrays), _ids_from_arrays("items", arrays)
+        self.names_ = _strings_from_arrays("names", arrays) if "names.utf8" in arrays else None
+        self.history_ = _counts_from_arrays(arrays, (len(self.users_), len(self.items_)))
+        W, H = _gammas_from_arrays("W", arrays, len(self.users_)), _gammas_from_arrays("H", arrays, len(self.items_))
+        _check(W.shape.shape[1] == H.shape.shape[1] and W.shape.dtype == H.shape.dtype, "W and H do not match")
+        _check(self.names_ is None or len(self.names_) == len(self.items_), "not a name for each item")
+        self._keep(W, H)
+
+
+def load(path: Path) -> "DCPF":
+    """The model in a file that `DCPF.save` has written. It is mapped into memory: what is not used is not read."""
+    from dcpf.model.estimator import DCPF
+
+    arrays, description = store.read(path)
+    try:
+        parameters = description["parameters"]
+        element = parameters["element"]
+        if not isinstance(element, str):
+            parameters = parameters | {"element": _element_from_plain(element)}
+        model = DCPF(**parameters | {"shape_prior": _pair(parameters["shape_prior"])})
+        model._restore(arrays, description)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, store.ModelFormatError):
+            raise
+        raise store.ModelFormatError(f"{os.fspath(path)}: a dcpf file, but not a whole model ({error!r})") from error
+    return model
+
+
+def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
+    """What the training counts were: sizes, and a checksum to know them again by."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.int64)):
+        digest.update(np.ascontiguousarray(array).data)
+    users, items = matrix.shape
+    total, largest = int(matrix.data.sum()), int(matrix.data.max())
+    sizes = {"users": int(users), "items": int(items), "entries": int(matrix.nnz), "total": total, "largest": largest}
+    return {**sizes, "checksum": digest.hexdigest()}
+
+
+def _check(holds: bool, wrong: str) -> None:
+    if not holds:
+        raise ValueError(wrong)
+
+
+def _gammas_from_arrays(side: str, arrays: Arrays, rows: int) -> Gammas:
+    shape, row_rate, column_rate = (arrays[f"{side}.{field.name}"] for field in dataclasses.fields(Gammas))
+    fits = shape.shape == (rows, len(column_rate)) and row_rate.shape == (rows,) and shape.dtype.kind == "f"
+    _check(fits, f"{side} has the wrong shape or type for {rows:,} ids")
+    return Gammas(shape, row_rate, column_rate)
+
+
+def _parameters_to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in parameters.items() if name != "callback"}
+    plain["element"] = value if isinstance(value := plain["element"], str) else _element_to_plain(value)
+    plain["init"] = value if isinstance(value := plain["init"], str) else "random"
+    plain["dtype"] = str(np.dtype(plain["dtype"]))
+    for name in ("n_components", "max_iter", "n_jobs", "random_state"):
+        plain[name] = int(value) if isinstance(value := plain[name], int | np.integer) else None
+    plain["tol"] = float(plain["tol"])
+    prior = plain["shape_prior"]
+    plain["shape_prior"] = [float(one) for one in prior] if isinstance(prior, tuple | list) else float(prior)
+    return plain | {name: bool(plain[name]) for name in ("learn_element", "learn_rates", "warm_start", "verbose")}
+
+
+def _pair(prior: Any) -> Any:
+    return tuple(prior) if isinstance(prior, list) else prior
+
+
+def _element_to_plain(element: Element) -> dict[str, Any]:
+    return {"name": element.name, "parameters": element.parameters}
+
+
+def _element_from_plain(plain: Mapping[str, Any]) -> Element:
+    """An element of one's own must have been imported before it can be loaded."""
+    name, parameters = plain["name"], plain["parameters"]
+    if name not in elements.names():
+        raise store.ModelFormatError(
+            f"the model has the element {name!r}, which is none of {', '.join(elements.names())}; if it is one of "
+            "your own, import its file first"
+        )
+    return dataclasses.replace(elements.get(name), **parameters)
+
+
+def _strings_to_arrays(name: str, strings: Strings) -> dict[str, NDArray[Any]]:
+    return {f"{name}.offsets": strings.offsets, f"{name}.utf8": strings.utf8}
+
+
+def _strings_from_arrays(name: str, arrays: Arrays) -> Strings:
+    offsets, utf8 = arrays[f"{name}.offsets"], arrays[f"{name}.utf8"]
+    whole = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(utf8)
+    _check(whole and bool((offsets[1:] >= offsets[:-1]).all()), f"the strings of {name} are not whole")
+    return Strings(offsets, utf8)
+
+
+def _ids_to_arrays(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
+    arrays = {} if ids.order is None else {f"{name}.order": ids.order}
+    if isinstance(ids.values, Strings):
+        return arrays | _strings_to_arrays(name, ids.values)
+    return arrays | {f"{name}.integers": ids.values}
+
+
+def _ids_from_arrays(name: str, arrays: Arrays) -> Ids:
+    values = arrays.get(f"{name}.integers")
+    return Ids(_strings_from_arrays(name, arrays) if values is None else values, arrays.get(f"{name}.order"))
+
+
+def _counts_to_arrays(matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
+    """Counts fit into 32 bits, and so do the numbers of items."""
+    return {
+        "history.indptr": matrix.indptr.astype(np.int64),
+        "history.indices": matrix.indices.astype(np.int32),
+        "history.data": matrix.data.astype(np.int32),
+    }
+
+
+def _counts_from_arrays(arrays: Arrays, shape: tuple[int, int]) -> sparse.csr_array | None:
+    if "history.indptr" not in arrays:
+        return None
+    data, indices, indptr = (arrays[f"history.{name}"] for name in ("data", "indices", "indptr"))
+    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    _check(len(data) == len(indices) == indptr[-1], "the training counts are not whole")
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix

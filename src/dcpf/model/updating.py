@@ -1,0 +1,136 @@
+"""New data without a refit: users and items that come, change, or are to be forgotten."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from dcpf.counts import Counts, Id, Strings, count_matrix
+from dcpf.inference.updates import Gammas
+from dcpf.model.fitted import Fitted, has_ids
+
+Places = NDArray[np.int64]
+Names = tuple[Strings | None, Places]
+
+
+class Updating(Fitted):
+    """One side is learned anew for some rows, the other side is held fixed."""
+
+    def partial_fit_users(self, X: Any, users: Iterable[Id] | None = None) -> Self:
+        """Learn new users, and known ones anew, from their counts as they are now. The items stay as they are.
+
+        X holds the whole history of each of these users: a `Counts`, a table, or a matrix with a column for each item
+        of the model, whose rows are `users`. What was known of them before is replaced. The result is what
+        iterations of `fit` would come to with the factors of all items fixed. Items that the model does not know are
+        left out; see `partial_fit_items`.
+        """
+        check_is_fitted(self)
+        counts = self._rows_with_ids(X, users)
+        folded = self._fold_in(counts.matrix).with_column_rate(self.user_posterior_.column_rate)
+        ids, old, new = self.users_.union(counts.users)
+        if self.history_ is not None:
+            self.history_ = _replace_rows(self.history_, old, counts.matrix, new, len(ids))
+        self.users_ = ids
+        self._keep(_merge(self.user_posterior_, old, folded, new, len(ids)), self.item_posterior_)
+        return self
+
+    def partial_fit_items(self, X: Any, items: Iterable[Id] | None = None) -> Self:
+        """Learn new items, and known ones anew, from their counts as they are now. The users stay as they are.
+
+        X is users x items, as everywhere, and holds all counts of these items: a `Counts`, a table, or a matrix with
+        a row for each user of the model, whose columns are `items`. Users that the model does not know are left out;
+        see `partial_fit_users`.
+        """
+        check_is_fitted(self)
+        counts = self._columns_with_ids(X, items)
+        by_item = sparse.csr_array(counts.matrix.T)
+        folded = self._fold_in(by_item, items=True).with_column_rate(self.item_posterior_.column_rate)
+        ids, old, new = self.items_.union(counts.items)
+        if self.history_ is not None:
+            columns = _replace_rows(sparse.csr_array(self.history_.T), old, by_item, new, len(ids))
+            self.history_ = sparse.csr_array(columns.T)
+        if self.names_ is not None or counts.names is not None:
+            self.names_ = _merge_names((self.names_, old), (counts.names, new), len(ids))
+        self.items_ = ids
+        self._keep(self.user_posterior_, _merge(self.item_posterior_, old, folded, new, len(ids)))
+        return self
+
+    def forget_users(self, users: Iterable[Id]) -> Self:
+        """Remove these users from the model: their ids, counts and factors.
+
+        What all items have in common was learned from many users, and is not learned anew.
+        """
+        check_is_fitted(self)
+        gone = self.users_.positions(users, "user")
+        stay = np.setdiff1d(np.arange(len(self.users_)), gone)
+        if not len(stay):
+            raise ValueError("these are all users of the model: nothing would be left of it")
+        W = self.user_posterior_
+        self.users_ = self.users_.take(stay)
+        if self.history_ is not None:
+            self.history_ = sparse.csr_array(self.history_[stay])
+        self._keep(replace(W, shape=W.shape[stay], row_rate=W.row_rate[stay]), self.item_posterior_)
+        return self
+
+    def _rows_with_ids(self, X: Any, users: Iterable[Id] | None) -> Counts:
+        """Counts of the users to learn, with the columns of the model."""
+        if has_ids(X):
+            _no_further_ids(users, "users")
+            return self._new_users(X)
+        matrix = self._new_users(X).matrix
+        return Counts.from_matrix(matrix, _needed(users, "users", "row"), self.items_, allow_empty=True)
+
+    def _columns_with_ids(self, X: Any, items: Iterable[Id] | None) -> Counts:
+        """Counts of the items to learn, with the rows of the model."""
+        if has_ids(X):
+            _no_further_ids(items, "items")
+            return self._like_model(Counts.of(X, allow_empty=True), axis=0)
+        matrix = count_matrix(X, allow_empty=True)
+        if matrix.shape[0] != len(self.users_):
+            raise ValueError(
+                f"X has {matrix.shape[0]:,} rows, but the model has {len(self.users_):,} users: give a row for each, "
+                "or a table with ids"
+            )
+        return Counts.from_matrix(matrix, self.users_, _needed(items, "items", "column"), allow_empty=True)
+
+
+def _no_further_ids(ids: object, name: str) -> None:
+    if ids is not None:
+        raise ValueError(f"X brings its own ids, so {name} must be left out")
+
+
+def _needed(ids: Iterable[Id] | None, name: str, what: str) -> Iterable[Id]:
+    if ids is None:
+        raise ValueError(f"X is a matrix: pass {name}=, the id of each {what}, to say whose counts these are")
+    return ids
+
+
+def _merge(old: Gammas, old_places: Places, new: Gammas, new_places: Places, rows: int) -> Gammas:
+    """Rows of both at their places; where both have one, the new row is taken."""
+    shape, row_rate = np.empty((rows, old.shape.shape[1]), dtype=old.shape.dtype), np.empty(rows)
+    for gammas, places in ((old, old_places), (new, new_places)):
+        shape[places], row_rate[places] = gammas.shape, gammas.row_rate
+    return Gammas(shape, row_rate, old.column_rate)
+
+
+def _replace_rows(
+    old: sparse.csr_array, old_places: Places, new: sparse.csr_array, new_places: Places, rows: int
+) -> sparse.csr_array:
+    """Counts of both at their places; where both have a row, the new row is taken whole."""
+    source = np.full(rows, -1, dtype=np.int64)
+    source[old_places] = np.arange(old.shape[0])
+    source[new_places] = old.shape[0] + np.arange(new.shape[0])
+    return sparse.csr_array(sparse.vstack([old, new], format="csr")[source])
+
+
+def _merge_names(old: Names, new: Names, rows: int) -> Strings:
+    """Names of both at their places; where both have one, the new name is taken."""
+    merged = [""] * rows
+    for names, places in (old, new):
+        for place, name in zip(places.tolist(), names or (), strict=names is not None):
+            merged[place] = name or merged[place]
+    return Strings.of(merged)

@@ -1,0 +1,99 @@
+"""A file of counts of any kind to Counts: what kind it is, its content says."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcpf.counts import Counts, Id, InvalidCounts
+from dcpf.counts.collect import BadRows, Collector
+from dcpf.counts.columns import Column
+from dcpf.counts.encode import Kind
+from dcpf.readers.content import Source
+from dcpf.readers.count_columns import CountColumns
+from dcpf.readers.matrix_market import read_matrix_market
+from dcpf.readers.names import read_names
+from dcpf.readers.npz import read_npz
+from dcpf.readers.parquet import ParquetTable, files_of
+from dcpf.readers.text import TextTable
+
+
+def read_counts(
+    path: str | os.PathLike[str],
+    *,
+    user_column: Column | None = None,
+    item_column: Column | None = None,
+    count_column: Column | None = None,
+    time_column: Column | None = None,
+    names: str | os.PathLike[str] | Mapping[Id, str] | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    skip_bad_lines: bool = False,
+    round_counts: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Counts:
+    """Counts from a file: CSV or TSV (also packed by gzip or zstd), Parquet (or a folder of it), MatrixMarket, npz.
+
+    A table has a row for each user and item, or for each event: without a count column each row counts 1. Columns
+    are recognised by their usual names, or given by name or by number from 0. Repeated pairs are summed. `names` are
+    those of the items by id, or a second file with them. What was done on the way is told in `Counts.notes`.
+
+    skip_bad_lines: Pass over lines of a text file that cannot be used, and count them, instead of an error.
+    round_counts: Round fractions to the nearest whole number, and halves to the even one.
+    progress: Called now and then with the bytes done and their total.
+    """
+    path = Path(path)
+    given = {"user": user_column, "item": item_column, "count": count_column, "time": time_column}
+    source = None if path.is_dir() else Source(path)
+    if source is not None and source.content in ("matrix-market", "npz"):
+        counts = _from_matrix(source, given, round_counts)
+    else:
+        table, kinds = _open_table(path, source, CountColumns(given), delimiter, header)
+        hint = " (or skip_bad_lines=True, --skip-bad-lines, passes over such lines)" if kinds[0] == "spelt" else ""
+        bad = BadRows(skip_bad_lines and kinds[0] == "spelt", hint)
+        collector = Collector(
+            str(path), kinds, bad, round_counts=round_counts, time_was_asked_for=time_column is not None
+        )
+        for rows in table.rows(bad, progress):
+            collector.add(rows)
+        counts = collector.finish(table.columns.notes)
+    if progress is not None and source is not None:
+        progress(source.size, source.size)
+    return counts if names is None else _with_names(counts, names)
+
+
+def _open_table(
+    path: Path, source: Source | None, choice: CountColumns, delimiter: str | None, header: bool | None
+) -> tuple[TextTable | ParquetTable, tuple[Kind, Kind]]:
+    if source is not None and source.content == "text":
+        return TextTable(source, choice, delimiter=delimiter, header=header), ("spelt", "spelt")
+    table = ParquetTable([path] if source is not None else files_of(path), choice)
+    return table, (table.kind("user"), table.kind("item"))
+
+
+def _from_matrix(source: Source, given: Mapping[str, Column | None], round_counts: bool) -> Counts:
+    named = next((role for role, one in given.items() if one is not None), None)
+    if named is not None:
+        raise ValueError(
+            f"{source.path} holds a matrix, which has no columns to choose from; leave out {named}_column"
+        )
+    matrix: Any = read_matrix_market(source) if source.content == "matrix-market" else read_npz(source)
+    if round_counts:
+        matrix = np.rint(matrix) if isinstance(matrix, np.ndarray) else matrix.rint()
+    try:
+        counts = Counts.from_matrix(matrix)
+    except (InvalidCounts, TypeError) as error:
+        raise InvalidCounts(f"{source.path}: {error}") from None
+    return replace(counts, notes=("a matrix without ids: users and items are numbered from 0",))
+
+
+def _with_names(counts: Counts, names: str | os.PathLike[str] | Mapping[Id, str]) -> Counts:
+    by_id = names if isinstance(names, Mapping) else read_names(names, counts.items)
+    if counts.items.are_strings:  # an id that is an integer in one file may be a string in the other
+        by_id = {str(one): name for one, name in by_id.items()}
+    found = int((counts.items.find_all(by_id) >= 0).sum())
+    note = f"names for {found:,} of {len(counts.items):,} items"
+    return replace(counts.with_names(by_id), notes=(*counts.notes, note))

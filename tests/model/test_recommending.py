@@ -1,0 +1,305 @@
+"""Recommend, predict, compare and explain: on data whose answer is known, and against plain numpy."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from scipy.special import digamma
+from sklearn.exceptions import NotFittedError
+
+import dcpf
+from dcpf.counts import Counts
+
+USERS = [f"user {u}" for u in range(30)]
+ITEMS = [f"item {i}" for i in range(20)]
+
+
+def two_camps() -> Counts:
+    """Even users have even items, odd ones odd items, all but a few; so what is missing is what to recommend."""
+    camp = np.add.outer(np.arange(30), np.arange(20)) % 2 == 0
+    counts = np.where(camp, np.random.default_rng(0).integers(1, 9, (30, 20)), 0)
+    for user in range(30):
+        counts[user, (user + 4 * (user % 3)) % 20] = 0  # an item of the own camp that is not known yet
+    names = {item: item.upper() for item in ITEMS}
+    return Counts.from_matrix(counts, USERS, ITEMS).with_names(names)
+
+
+COUNTS = two_camps()
+MODEL = dcpf.DCPF(4, "logarithmic", max_iter=60, tol=0.0, random_state=0, n_jobs=1).fit(COUNTS)
+
+
+def missing(user: int) -> str:
+    return ITEMS[(user + 4 * (user % 3)) % 20]
+
+
+def test_the_missing_item_of_the_own_camp_is_recommended_first() -> None:
+    items, scores = MODEL.recommend(USERS, n=3)
+    assert [one[0] for one in items] == [missing(user) for user in range(30)]
+    assert all((one[:-1] >= one[1:]).all() for one in scores)
+
+
+def test_one_user_gives_arrays_and_several_give_lists_of_them() -> None:
+    items, scores = MODEL.recommend("user 3", n=4)
+    assert items.shape == scores.shape == (4,)
+    listed, _ = MODEL.recommend(["user 3"], n=4)
+    assert len(listed) == 1
+    assert listed[0].tolist() == items.tolist()
+
+
+def test_all_users_are_recommended_to_when_none_is_named() -> None:
+    everyone = MODEL.recommend(n=5)
+    assert list(everyone.asked) == USERS
+    np.testing.assert_array_equal(everyone.ranked.scores, MODEL.recommend(USERS, n=5).ranked.scores)
+
+
+def test_scores_are_expected_sessions() -> None:
+    items, scores = MODEL.recommend("user 3", n=4)
+    rates = MODEL.user_factors[3].astype(float) @ MODEL.item_factors.T.astype(float)
+    np.testing.assert_allclose(scores, rates[[ITEMS.index(item) for item in items]], rtol=1e-13)
+
+
+def test_the_frame_says_what_scores_mean() -> None:
+    frame = MODEL.recommend(["user 3", "user 4"], n=2).to_frame()
+    assert frame.columns == ["user", "item", "name", "rank", "sessions", "count", "probability"]
+    assert frame["user"].to_list() == ["user 3"] * 2 + ["user 4"] * 2
+    assert frame["rank"].to_list() == [1, 2, 1, 2]
+    assert frame["name"].to_list() == [item.upper() for item in frame["item"]]
+    np.testing.assert_allclose(frame["count"], frame["sessions"] * MODEL.element_.mean)
+    np.testing.assert_allclose(frame["probability"], 1.0 - np.exp(-frame["sessions"].to_numpy()))
+
+
+def test_seen_items_come_back_when_asked_for() -> None:
+    seen = {item for item, count in zip(ITEMS, COUNTS.matrix[[3]].toarray()[0], strict=True) if count}
+    assert not seen & set(MODEL.recommend("user 3", n=20).__iter__().__next__())
+    assert seen < set(next(iter(MODEL.recommend("user 3", n=20, exclude_seen=False))))
+
+
+def test_n_larger_than_what_is_left_gives_what_is_left() -> None:  # row 36
+    items, scores = MODEL.recommend("user 3", n=1000)
+    assert len(items) == len(scores) == 20 - COUNTS.matrix[[3]].nnz
+    nothing, _ = MODEL.recommend("user 3", n=5, allow=["item 1"], deny=["item 1"])
+    assert len(nothing) == 0
+
+
+def test_lists_of_items_restrict_what_is_recommended() -> None:
+    def first(**lists: object) -> set[str]:
+        return set(next(iter(MODEL.recommend("user 3", n=20, **lists))))
+
+    everything = first()
+    assert first(allow=["item 0", "item 2", "not there"]) == {"item 0", "item 2"}
+    assert first(deny=["item 0", "not there"]) == everything - {"item 0"}
+    assert first(allow=["item 0", "item 2"], deny=["item 0"]) == {"item 2"}
+    assert first(deny_by_user={"user 3": ["item 4"], "user 5": ["item 0"], "stranger": []}) == everything - {"item 4"}
+    with pytest.raises(TypeError, match="allow must be a list"):
+        first(allow="item 0")
+
+
+def test_deny_lists_of_users_are_their_own() -> None:
+    items, _ = MODEL.recommend(["user 2", "user 4"], n=20, deny_by_user={"user 4": [missing(4)]})
+    assert missing(4) not in items[1]
+    assert missing(2) in items[0]
+
+
+def test_an_unknown_user_is_named_with_those_spelt_alike() -> None:  # row 23
+    with pytest.raises(KeyError, match=r"unknown user 'user 33'; did you mean 'user 3'"):
+        MODEL.recommend("user 33")
+    assert issubclass(dcpf.UnknownId, KeyError)
+
+
+def test_an_unknown_user_may_be_offered_what_is_popular() -> None:
+    items, _scores = MODEL.recommend(["user 3", "stranger"], n=3, unknown="popular")
+    w = MODEL.transform(np.zeros((1, 20), dtype=int))[0]
+    rates = w.astype(float) @ MODEL.item_factors.T.astype(float)
+    assert items[1].tolist() == [ITEMS[j] for j in np.argsort(-rates, kind="stable")[:3]]
+    assert items[0].tolist() == next(iter(MODEL.recommend("user 3", n=3))).tolist()
+    with pytest.raises(ValueError, match="unknown must be"):
+        MODEL.recommend("stranger", unknown="ignore")
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
+def test_an_impossible_n_is_refused(n: object) -> None:
+    for ask in (MODEL.recommend, MODEL.similar_users):
+        with pytest.raises(ValueError, match="n must be a whole number"):
+            ask("user 3", n=n)
+
+
+def test_a_history_folds_in_whoever_it_is() -> None:
+    history = Counts.from_matrix([[3, 2, 5]], ["newcomer"], ["item 0", "item 2", "item 4"])
+    items, scores = MODEL.recommend("newcomer", n=4, history=history)
+    assert all(int(item.split()[1]) % 2 == 0 for item in items)
+    row = np.zeros((1, 20), dtype=int)
+    row[0, [0, 2, 4]] = 3, 2, 5
+    rates = MODEL.transform(row)[0].astype(float) @ MODEL.item_factors.T.astype(float)
+    np.testing.assert_allclose(scores, rates[[ITEMS.index(item) for item in items]], rtol=1e-6)
+    table = pl.DataFrame({"user": ["newcomer"] * 3, "item": ["item 0", "item 2", "item 4"], "count": [3, 2, 5]})
+    for same in (table, table.to_pandas(), table.to_arrow()):
+        assert next(iter(MODEL.recommend("newcomer", n=4, history=same))).tolist() == items.tolist()
+    mapping = MODEL.recommend(n=4, history={"item 0": 3, "item 2": 2, "item 4": 5})
+    assert next(iter(mapping)).tolist() == items.tolist()
+    assert mapping.to_frame()["user"].to_list() == [None] * 4
+    assert next(iter(MODEL.recommend(n=4, history=row)))[0].tolist() == items.tolist()
+
+
+def test_a_known_user_with_a_fresh_history_is_folded_in_from_it() -> None:
+    odd_now = Counts.from_matrix([[4, 4, 4, 4]], ["user 2"], ["item 1", "item 3", "item 5", "item 7"])
+    items, _ = MODEL.recommend(["user 2", "user 4"], n=3, history=odd_now)
+    assert all(int(item.split()[1]) % 2 == 1 for item in items[0])
+    assert items[1].tolist() == next(iter(MODEL.recommend("user 4", n=3))).tolist()
+
+
+def test_unknown_items_of_a_history_are_skipped_and_counted() -> None:  # row 24
+    known = MODEL.recommend(n=4, history={"item 0": 3, "item 2": 2})
+    with pytest.warns(UserWarning, match=r"2 of 4 items are unknown to the model and were skipped, such as 'new"):
+        partly = MODEL.recommend(n=4, history={"item 0": 3, "new 1": 7, "item 2": 2, "new 2": 1})
+    assert next(iter(partly)).tolist() == next(iter(known)).tolist()
+
+
+def test_a_matrix_with_another_number_of_items_is_refused_with_both_numbers() -> None:  # row 35
+    for ask in (MODEL.transform, lambda X: MODEL.recommend(history=X)):
+        with pytest.raises(ValueError, match=r"7 features.*20 features"):
+            ask(np.ones((2, 7), dtype=int))
+
+
+def test_nothing_can_be_asked_before_the_fit() -> None:  # row 37
+    blank = dcpf.DCPF()
+    for ask in (
+        lambda: blank.recommend("user 3"),
+        lambda: blank.predict_pairs("user 3", "item 1"),
+        lambda: blank.similar_items("item 1"),
+        lambda: blank.similar_users("user 3"),
+        lambda: blank.explain("user 3", "item 1"),
+        lambda: blank.partial_fit_users(COUNTS),
+        lambda: blank.partial_fit_items(COUNTS),
+        lambda: blank.forget_users(["user 3"]),
+        lambda: blank.save("model.safetensors"),
+        lambda: blank.sessions(),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+# -- pairs --------------------------------------------------------------------------------------------------
+
+
+def test_pairs_are_predicted_as_they_are_recommended() -> None:
+    items, scores = MODEL.recommend("user 3", n=4)
+    pairs = MODEL.predict_pairs("user 3", items)
+    np.testing.assert_allclose(pairs.sessions, scores, rtol=1e-6)
+    np.testing.assert_allclose(pairs.counts, pairs.sessions * MODEL.element_.mean)
+    np.testing.assert_allclose(pairs.at_least(1), pairs.probabilities, rtol=1e-12)
+    np.testing.assert_array_equal(pairs.at_least(0), 1.0)
+    pmf = MODEL.element_.marginal_pmf(float(pairs.sessions[0]), 3)
+    np.testing.assert_allclose(pairs.at_least(4)[0], 1.0 - pmf.sum(), rtol=1e-12)
+
+
+def test_pairs_go_side_by_side_and_one_goes_with_all() -> None:
+    both = MODEL.predict_pairs(["user 3", "user 4"], ["item 1", "item 2"])
+    one = MODEL.predict_pairs("user 4", ["item 1", "item 2"])
+    other = MODEL.predict_pairs(["user 3", "user 4"], "item 2")
+    np.testing.assert_array_equal(both.sessions[1], [one.sessions[1]])
+    np.testing.assert_array_equal(both.sessions[1], [other.sessions[1]])
+    with pytest.raises(ValueError, match="2 users and 3 items"):
+        MODEL.predict_pairs(["user 3", "user 4"], ["item 1", "item 2", "item 3"])
+    with pytest.raises(dcpf.UnknownId, match="unknown item 'item 77'"):
+        MODEL.predict_pairs("user 3", ["item 77"])
+
+
+def test_the_interval_holds_the_rates_drawn_from_the_posterior() -> None:
+    pairs = MODEL.predict_pairs("user 3", ["item 1", "item 2", "item 3"])
+    rng = np.random.default_rng(0)
+    W, H = MODEL.user_posterior_, MODEL.item_posterior_
+    w = rng.gamma(W.shape[3].astype(float), 1.0 / (W.row_rate[3] + W.column_rate), (20_000, 4))
+    low, high = pairs.interval(0.9)
+    for j, item in enumerate((1, 2, 3)):
+        h = rng.gamma(H.shape[item].astype(float), 1.0 / (H.row_rate[item] + H.column_rate), (20_000, 4))
+        rates = (w * h).sum(axis=1)
+        assert abs(((low[j] < rates) & (rates < high[j])).mean() - 0.9) < 0.05
+        np.testing.assert_allclose(pairs.variance[j], rates.var(), rtol=0.2)
+    wider = pairs.interval(0.99)
+    assert (wider[0] < low).all()
+    assert (wider[1] > high).all()
+    with pytest.raises(ValueError, match="level"):
+        pairs.interval(1.5)
+
+
+def test_the_binary_limit_knows_no_expected_count() -> None:
+    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0).fit(COUNTS)
+    assert np.isnan(binary.predict_pairs("user 3", ["item 1"]).counts).all()
+    assert binary.recommend("user 3", n=2).to_frame()["count"].is_nan().all()
+
+
+# -- what is similar ----------------------------------------------------------------------------------------
+
+
+def test_similar_ones_are_of_the_same_camp_and_not_oneself() -> None:
+    items, cosines = MODEL.similar_items("item 4", n=5)
+    assert all(int(item.split()[1]) % 2 == 0 for item in items)
+    assert "item 4" not in items
+    assert (np.diff(cosines) <= 0).all()
+    assert cosines[0] <= 1.0 + 1e-6
+    users, _ = MODEL.similar_users(["user 7", "user 8"], n=5)
+    assert [{int(user.split()[1]) % 2 for user in found} for found in users] == [{1}, {0}]
+
+
+def test_similar_frames_name_both() -> None:
+    frame = MODEL.similar_items(["item 4"], n=2).to_frame()
+    assert frame.columns == ["to_item", "item", "name", "rank", "similarity"]
+    assert MODEL.similar_users("user 1", n=2).to_frame().columns == ["to_user", "user", "rank", "similarity"]
+
+
+# -- explanations -------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_an_explanation_add_up_to_the_score() -> None:
+    for item in ("item 0", missing(3)):
+        why = MODEL.explain("user 3", item)
+        np.testing.assert_allclose(why.score, MODEL.predict_pairs("user 3", [item]).sessions[0], rtol=1e-6)
+        np.testing.assert_allclose(why.components.sum(), why.score, rtol=1e-12)
+        np.testing.assert_allclose(why.prior + why.parts.sum(), why.score, rtol=1e-12)
+        assert (why.parts >= 0.0).all()
+        assert why.prior > 0.0
+
+
+def test_an_explanation_reads_counts_as_sessions() -> None:
+    why = MODEL.explain("user 3", missing(3))
+    row = COUNTS.matrix[[3]].toarray()[0]
+    np.testing.assert_array_equal(why.counts, row[why.items])
+    np.testing.assert_allclose(why.sessions, MODEL.sessions().toarray()[3][why.items], rtol=1e-12)
+
+
+def test_parts_of_the_history_equal_the_formula() -> None:
+    """part_j = sum_k h_ik E[c_jk] / rate_k, up to how far q(w) has settled."""
+    W, H = MODEL.user_posterior_, MODEL.item_posterior_
+    why = MODEL.explain("user 3", "item 0")
+    rate = W.row_rate[3] + W.column_rate
+    eW = np.exp(digamma(W.shape[3].astype(float))) / rate
+    eH = np.exp(digamma(H.shape.astype(float))) / (H.row_rate[:, None] + H.column_rate)
+    shares = eW * eH[why.items]
+    shares *= (why.sessions / shares.sum(axis=1))[:, None]
+    np.testing.assert_allclose(why.parts, shares @ (H.mean[0] / rate), rtol=0.05)
+
+
+def test_a_history_of_nobody_in_particular_is_explained() -> None:
+    why = MODEL.explain(item="item 6", history={"item 0": 3, "item 2": 40})
+    assert why.user is None
+    assert set(why.to_frame()["item"]) == {"item 0", "item 2"}
+    assert why.to_dict()["history"][0]["part"] == pytest.approx(why.parts[0])
+    assert "ITEM 6" in repr(why)
+
+
+def test_known_items_of_integer_models_are_found_by_number() -> None:
+    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0).fit(COUNTS.matrix)
+    items, _ = model.recommend(3, n=2)
+    assert items.dtype == np.int64
+    assert model.explain(np.int64(3), items[0]).user == 3
+    assert model.recommend(np.array([3, 4]), n=2).to_frame()["user"].to_list() == [3, 3, 4, 4]
+
+
+def test_users_without_entries_get_what_is_popular() -> None:  # row 9
+    counts = np.random.default_rng(0).poisson(np.linspace(0.05, 2.0, 20), (60, 20))
+    counts[5], counts[:, 7] = 0, 0
+    model = dcpf.DCPF(2, "geometric", max_iter=50, tol=0.0, random_state=0).fit(sparse.csr_array(counts))
+    items, _ = model.recommend(5, n=20)
+    assert len(items) == 20
+    assert set(items[:4]) <= set(range(13, 20))
+    assert items[-1] == 7
