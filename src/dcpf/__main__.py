@@ -2,4 +2,4 @@
 
 from dcpf.cli.main import app
 
-app()
+app(prog_name="dcpf")

@@ -32,7 +32,8 @@ def test_the_demo_tells_its_story_from_simulation_to_next_steps() -> None:
         "3. Recommended to ",
         "4. How good is that?",
         "most popular songs",
-        "from dcpf import DCPF",
+        "dcpf fit plays.csv",
+        "model.recommend(",
     )
     places = [result.stdout.find(part) for part in story]
     assert -1 not in places
@@ -128,8 +129,8 @@ def test_help_names_the_commands_and_a_bare_dcpf_shows_it() -> None:
 
 def test_help_is_quick_because_it_imports_nothing_heavy() -> None:
     script = (
-        "import sys; from dcpf.cli.main import app; app(['demo', '--help'], standalone_mode=False); "
-        "print('heavy:', sorted({'numpy', 'scipy', 'numba', 'sklearn'} & set(sys.modules)))"
+        "import sys; from dcpf.cli.main import app; app(['fit', '--help'], standalone_mode=False); "
+        "print('heavy:', sorted({'numpy', 'scipy', 'numba', 'sklearn', 'polars'} & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "--components" in result.stdout

@@ -1,51 +1,59 @@
 """The selection of the best: against sorting."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcpf.kernels.best import partition, sort
+from dcpf.kernels.best import column_of, insert, partition, score_of, sort
 
-
-@st.composite
-def scored(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    scores = draw(
-        st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5, np.inf]) | st.floats(0, 10), min_size=1, max_size=90)
-    )
-    return np.array(scores), np.random.default_rng(len(scores)).permutation(len(scores))
-
-
-def ranking(scores: np.ndarray, columns: np.ndarray) -> list[tuple[float, int]]:
-    return sorted(zip((-scores).tolist(), columns.tolist(), strict=True))
+KEYS = st.lists(st.integers(0, 2**62) | st.integers(0, 9), min_size=1, max_size=200)
 
 
 @settings(deadline=None)
-@given(scored())
-def test_sort_is_by_score_and_then_by_column(drawn: tuple[np.ndarray, np.ndarray]) -> None:
-    scores, columns = drawn
-    expected = ranking(scores, columns)
-    sort(scores, columns, len(scores))
-    assert list(zip((-scores).tolist(), columns.tolist(), strict=True)) == expected
+@given(KEYS)
+def test_sort_puts_the_largest_first(keys: list[int]) -> None:
+    array = np.array(keys)
+    sort(array, len(keys))
+    assert array.tolist() == sorted(keys, reverse=True)
 
 
 @settings(deadline=None)
-@given(scored(), st.data())
-def test_partition_brings_the_best_to_the_front_and_their_worst_last(
-    drawn: tuple[np.ndarray, np.ndarray], data: st.DataObject
+@given(KEYS, st.data())
+def test_partition_brings_the_largest_to_the_front_and_their_smallest_last(
+    keys: list[int], data: st.DataObject
 ) -> None:
-    scores, columns = drawn
-    n = data.draw(st.integers(1, len(scores)))
-    expected = ranking(scores, columns)
-    partition(scores, columns, len(scores), n)
-    found = list(zip((-scores).tolist(), columns.tolist(), strict=True))
-    assert sorted(found[:n]) == expected[:n]
+    start = data.draw(st.integers(0, len(keys) - 1))
+    stop = data.draw(st.integers(start + 1, len(keys)))
+    n = data.draw(st.integers(1, stop - start))
+    array = np.array(keys)
+    partition(array, start, stop, n)
+    expected = sorted(keys[start:stop], reverse=True)
+    found = array[start:stop].tolist()
+    assert sorted(found, reverse=True) == expected
+    assert sorted(found[:n], reverse=True) == expected[:n]
     assert found[n - 1] == expected[n - 1]
-    assert sorted(found) == expected
+    assert array[:start].tolist() == keys[:start]
+    assert array[stop:].tolist() == keys[stop:]
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 3])
-def test_short_lists_are_sorted_too(size: int) -> None:
-    scores, columns = np.arange(size, dtype=float), np.arange(size)
-    sort(scores, columns, size)
-    assert scores.tolist() == sorted(scores.tolist(), reverse=True)
+def test_a_key_holds_its_score_and_its_column_and_is_ordered_by_both() -> None:
+    scores = np.array(
+        [0.0, 1e-45, 1e-30, 0.5, np.nextafter(np.float32(0.5), np.float32(1.0)), 7.0, 3e38], dtype="float32"
+    )
+    columns = [2**31 - 1, 77, 1, 0]
+    keys = [(int(bits) << 31) | (2**31 - 1 - column) for bits in scores.view(np.int32) for column in columns]
+    assert keys == sorted(keys)
+    assert [score_of(key) for key in keys] == np.repeat(scores, len(columns)).tolist()
+    assert [column_of(key) for key in keys] == columns * len(scores)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.5]), max_size=40), st.integers(1, 12), st.randoms())
+def test_inserting_one_after_another_ranks_by_score_and_then_by_column(scores: list[float], n: int, random) -> None:
+    offered = list(enumerate(scores))
+    random.shuffle(offered)
+    columns, ranked, size = np.empty(n, dtype=np.int64), np.empty(n), 0
+    for column, score in offered:
+        size = insert(columns, ranked, size, column, score)
+    expected = sorted(offered, key=lambda one: (-one[1], one[0]))[:n]
+    assert list(zip(columns[:size].tolist(), ranked[:size].tolist(), strict=True)) == expected

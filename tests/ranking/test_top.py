@@ -67,6 +67,14 @@ def test_scores_that_only_float64_tells_apart_are_still_ranked_rightly() -> None
         assert lists(top_n(W, H, 20, nothing(3, columns), threads)) == by_sorting(W, H, 20, nothing(3, columns))
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e150])
+def test_scores_beyond_the_range_of_float32_are_ranked_rightly(scale: float) -> None:
+    W, H, excluded = drawn(9, 300, 5, "float64", seed=2)
+    W[3:] **= 60  # from 1e-300 to 1e60 within a row
+    with Threads(1) as threads:
+        assert lists(top_n(W * scale, H, 20, excluded, threads)) == by_sorting(W * scale, H, 20, excluded)
+
+
 def test_bits_do_not_depend_on_threads_tiles_or_company(monkeypatch: pytest.MonkeyPatch) -> None:
     W, H, excluded = drawn(150, 500, 20, "float32", seed=1)
     with Threads(1) as one, Threads(4) as four:
@@ -74,6 +82,7 @@ def test_bits_do_not_depend_on_threads_tiles_or_company(monkeypatch: pytest.Monk
         alone = top_n(W[77:78], H, 30, excluded[[77]], one)
         monkeypatch.setattr(top, "_ROWS", 16)
         monkeypatch.setattr(top, "_COLUMNS", 64)
+        monkeypatch.setattr(top, "_WORTH_SORTING", 10**9)
         tiled = top_n(W, H, 30, excluded, four)
     for name in ("indptr", "columns", "scores"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(tiled, name))

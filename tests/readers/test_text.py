@@ -356,3 +356,11 @@ def test_any_bytes_give_counts_or_an_error_of_ours_whatever_the_blocks(
                 assert "\n" not in str(error)
                 told.append("an error")  # of several faults, which one is told depends on the blocks
     assert told[0] == told[1]
+
+
+def test_integers_beside_strings_are_kept_as_strings_and_it_is_said_once(read: Read) -> None:  # row 33
+    counts = read("user,item,count\n12,7,1\n13,x,2\n12,8,3\n")
+    assert list(counts.users) == [12, 13]
+    assert list(counts.items) == ["7", "8", "x"]
+    said = [note for note in counts.notes if "kept as strings" in note]
+    assert said == ["item ids are kept as strings: '7' is an integer, 'x' is not"]

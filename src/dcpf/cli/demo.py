@@ -1,9 +1,12 @@
 """dcpf demo: simulate listeners, learn from their plays alone, and compare with the truth."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dcpf.cli.inputs import Threads, check_least
+from dcpf.cli.output import console, heading, table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,11 +26,16 @@ _WHAT = (
     "dcpf learns from counts: who played what, how often. Here it learns from simulated listeners, so that what it "
     "finds can be compared with the truth.\n"
 )
-_NEXT = """Next, with counts of your own (users x items, scipy sparse or an array):
+_NEXT = """Next, with a file of your own (user, item, count: CSV, Parquet and others):
 
-    from dcpf import DCPF
-    model = DCPF(n_components=50).fit(counts)
-    scores = model.user_factors @ model.item_factors.T    # expected sessions
+    dcpf fit plays.csv -o plays.safetensors
+    dcpf recommend plays.safetensors --user alice
+
+or from Python:
+
+    import dcpf
+    model = dcpf.DCPF(n_components=50).fit(dcpf.read_counts("plays.csv"))
+    model.recommend("alice").to_frame()
 """
 _RAW = "To compare, every play at its full worth: dcpf demo --element raw"
 
@@ -44,22 +52,17 @@ def demo(
         ),
     ] = "shifted-nb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads to use.  [default: all cores]")] = None,
+    threads: Threads = None,
 ) -> None:
     """Learn from simulated listeners, and compare with the truth. Needs no data."""
-    given = {"users": users, "songs": songs, "components": components, "seed": seed, "threads": threads}
-    for name, least in {"users": 20, "songs": 50, "components": 1, "seed": 0, "threads": 1}.items():
-        value = given[name]
-        if value is not None and value < least:
-            raise ValueError(f"--{name} must be at least {least}, found {value}")
-    from rich.console import Console
-
+    check_least(
+        users=(users, 20), songs=(songs, 50), components=(components, 1), seed=(seed, 0), threads=(threads, 1)
+    )
     from dcpf import elements
 
     law = elements.get(element)
-    console = Console(highlight=False, markup=False)
-    console.width = min(console.width, _WIDTH)
-    console.print(_WHAT)
+    screen = console(width=_WIDTH)
+    screen.print(_WHAT)
 
     import numpy as np
 
@@ -67,34 +70,34 @@ def demo(
     from dcpf.simulate import listening_data
 
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
-    _tell_simulated(console, truth)
-    model = _fit(console, truth, DCPF(components, law, n_jobs=threads, random_state=seed, verbose=True))
+    _tell_simulated(screen, truth)
+    model = _fit(screen, truth, DCPF(components, law, n_jobs=threads, random_state=seed, verbose=True))
     listener, judged = _listeners(truth)
     inferred = model.sessions(truth.counts)
-    _show_element(console, truth, model.element_, inferred)
-    _show_history(console, truth, inferred, listener)
-    _show_recommendations(console, truth, model, listener)
-    _show_quality(console, truth, model, listener, judged)
-    console.print(_NEXT)
+    _show_element(screen, truth, model.element_, inferred)
+    _show_history(screen, truth, inferred, listener)
+    _show_recommendations(screen, truth, model, listener)
+    _show_quality(screen, truth, model, listener, judged)
+    screen.print(_NEXT)
     if type(law) is type(truth.element):
-        console.print(_RAW)
+        screen.print(_RAW)
 
 
-def _tell_simulated(console: "Console", truth: "Listening") -> None:
+def _tell_simulated(screen: "Console", truth: "Listening") -> None:
     (users, songs), plays, sessions = truth.counts.shape, truth.counts.sum(), truth.sessions.sum()
-    console.print(
+    screen.print(
         f"Simulated: {users:,} listeners and {songs:,} songs of {len(truth.genres)} genres, {plays:,} plays in "
         f"{sessions:,} sessions. The fit sees only the {truth.counts.nnz:,} counts of plays by a listener of a song; "
         "genres, tastes and sessions are kept aside.\n"
     )
 
 
-def _fit(console: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
+def _fit(screen: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
     seconds: list[float] = []
     model.set_params(callback=lambda iteration: seconds.append(iteration.seconds)).fit(truth.counts)
     first, total = seconds[0], seconds[-1]
     compiled = first > 1.0 and first > 20.0 * (total - first) / len(seconds)
-    console.print(
+    screen.print(
         f"Learned {model.n_components} components in {model.n_iter_} iterations and {total:.1f} seconds"
         + (f", {first:.1f} of them for compiling, on a first run only.\n" if compiled else ".\n")
     )
@@ -116,30 +119,30 @@ def _listeners(truth: "Listening") -> tuple[int, "NDArray[np.int64]"]:
     return int(by_history[3 * len(able) // 4]), able[: max(100, _JUDGED // truth.counts.shape[1])]
 
 
-def _show_element(console: "Console", truth: "Listening", learned: "Element", inferred: "csr_array") -> None:
+def _show_element(screen: "Console", truth: "Listening", learned: "Element", inferred: "csr_array") -> None:
     true = truth.element
     same = type(learned) is type(true)
-    table = _table("", "simulated", "learned")
+    made = table("", "simulated", "learned")
     for name, value in true.parameters.items():
-        table.add_row(f"{name} ({true.name})", _number(value), _number(learned.parameters[name]) if same else "-")
+        made.add_row(f"{name} ({true.name})", _number(value), _number(learned.parameters[name]) if same else "-")
     for name, value in {} if same else learned.parameters.items():
-        table.add_row(f"{name} ({learned.name})", "-", _number(value))
-    table.add_row("mean plays in a session, E[x]", _number(true.mean), _number(learned.mean))
-    table.add_row("mean sessions behind a count", _number(truth.sessions.data.mean()), _number(inferred.data.mean()))
-    _heading(console, "1. What is a count worth?")
-    console.print(
+        made.add_row(f"{name} ({learned.name})", "-", _number(value))
+    made.add_row("mean plays in a session, E[x]", _number(true.mean), _number(learned.mean))
+    made.add_row("mean sessions behind a count", _number(truth.sessions.data.mean()), _number(inferred.data.mean()))
+    heading(screen, "1. What is a count worth?")
+    screen.print(
         "Forty plays of a song may be one afternoon on repeat. The model takes each count as the plays of one or "
         "more sessions, and learns the law of the plays in a session from the counts."
     )
-    console.print(table)
+    screen.print(made)
     if not same:
-        console.print(
+        screen.print(
             f"The fit assumed another law ({learned.name}) than the simulation ({true.name}): their parameters "
             "cannot be compared, the means can.\n"
         )
 
 
-def _show_history(console: "Console", truth: "Listening", inferred: "csr_array", listener: int) -> None:
+def _show_history(screen: "Console", truth: "Listening", inferred: "csr_array", listener: int) -> None:
     import numpy as np
 
     likes = truth.tastes[listener]
@@ -147,41 +150,39 @@ def _show_history(console: "Console", truth: "Listening", inferred: "csr_array",
     row = slice(*truth.counts.indptr[listener : listener + 2])
     played, plays, sessions = (x[row] for x in (truth.counts.indices, truth.counts.data, truth.sessions.data))
     genres = truth.genre_of_songs
-    table = _table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", words=2)
+    made = table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", words=2)
     for j in np.argsort(-plays, kind="stable")[:_PLAYED]:
         song = played[j]
-        table.add_row(
-            truth.songs[song], genres[song], f"{plays[j]}", f"{sessions[j]}", f"{inferred.data[row][j]:.1f}"
-        )
-    _heading(console, f"2. One listener: {truth.users[listener]}")
-    console.print(
+        made.add_row(truth.songs[song], genres[song], f"{plays[j]}", f"{sessions[j]}", f"{inferred.data[row][j]:.1f}")
+    heading(screen, f"2. One listener: {truth.users[listener]}")
+    screen.print(
         f"Simulated to like {liked} (and a little of everything); {len(plays)} songs played. Beside the plays stand "
         "the sessions as they were simulated, and as the model infers them from the plays."
     )
-    console.print(table)
+    screen.print(made)
 
 
-def _show_recommendations(console: "Console", truth: "Listening", model: "DCPF", listener: int) -> None:
+def _show_recommendations(screen: "Console", truth: "Listening", model: "DCPF", listener: int) -> None:
     import numpy as np
 
     expected, true = _expected_sessions(truth, model, np.array([listener]))
     true_rank = np.argsort(np.argsort(-true[0])) + 1
     genres = truth.genre_of_songs
-    table = _table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", words=3)
+    made = table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", words=3)
     for rank, song in enumerate(np.argsort(-expected[0])[:_SHOWN], start=1):
         numbers = (f"{expected[0, song]:.2f}", f"{true[0, song]:.2f}", f"{true_rank[song]}")
-        table.add_row(f"{rank:2}", truth.songs[song], genres[song], *numbers)
-    _heading(console, f"3. Recommended to {truth.users[listener]}")
-    console.print(
+        made.add_row(f"{rank:2}", truth.songs[song], genres[song], *numbers)
+    heading(screen, f"3. Recommended to {truth.users[listener]}")
+    screen.print(
         "Ranked by the sessions that the model expects with each song, in as long a time as the data span. Beside "
         f"them the sessions expected in truth, and the rank by these among the {np.isfinite(true).sum()} songs not "
         "yet played."
     )
-    console.print(table)
+    screen.print(made)
 
 
 def _show_quality(
-    console: "Console", truth: "Listening", model: "DCPF", listener: int, judged: "NDArray[np.int64]"
+    screen: "Console", truth: "Listening", model: "DCPF", listener: int, judged: "NDArray[np.int64]"
 ) -> None:
     import numpy as np
 
@@ -189,18 +190,18 @@ def _show_quality(
     expected, true = _expected_sessions(truth, model, np.append(judged, listener))
     popular = np.where(np.isfinite(true), popularity, -np.inf)
     first_name = truth.users[listener].split()[0]
-    table = _table("", f"{first_name}\ntop 10", f"{first_name}\ntop 50", "mean\ntop 10", "mean\ntop 50")
+    made = table("", f"{first_name}\ntop 10", f"{first_name}\ntop 50", "mean\ntop 10", "mean\ntop 50")
     for name, scores in (("dcpf", expected), ("most popular songs", popular)):
         in_10, in_50 = (_found(scores, true, best) for best in (10, 50))
         means = f"{in_10[:-1].mean():.1f}", f"{in_50[:-1].mean():.1f}"
-        table.add_row(name, f"{in_10[-1]}", f"{in_50[-1]}", *means)
-    _heading(console, "4. How good is that?")
-    console.print(
+        made.add_row(name, f"{in_10[-1]}", f"{in_50[-1]}", *means)
+    heading(screen, "4. How good is that?")
+    screen.print(
         f"How many of the {_SHOWN} songs are in the true top 10, and in the true top 50, of what the listener has "
         f"not yet played: for {first_name}, and as the mean over {len(judged):,} listeners."
     )
-    console.print(table)
-    console.print(
+    screen.print(made)
+    screen.print(
         "Mind that these data were drawn from the kind of model that is fitted. Real data never are: to judge dcpf "
         "on yours, hold out a part of them.\n"
     )
@@ -224,21 +225,6 @@ def _found(scores: "NDArray[np.floating]", true: "NDArray[np.floating]", best: i
     shown = np.argsort(-scores, axis=1, kind="stable")[:, :_SHOWN]
     least = np.sort(true, axis=1)[:, -best]
     return np.asarray((np.take_along_axis(true, shown, axis=1) >= least[:, None]).sum(axis=1))
-
-
-def _heading(console: "Console", text: str) -> None:
-    console.print(text, style="bold")
-
-
-def _table(*columns: str, words: int = 1) -> Any:
-    """A table whose first columns hold words and the others numbers."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for j, column in enumerate(columns):
-        table.add_column(column, justify="left" if j < words else "right", no_wrap=j >= words)
-    return table
 
 
 def _number(value: float) -> str:

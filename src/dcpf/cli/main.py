@@ -1,5 +1,6 @@
 """The dcpf command. Heavy imports wait inside the commands, so that --help answers at once."""
 
+import sys
 import warnings
 from typing import Annotated, Any
 
@@ -8,26 +9,78 @@ from typer.core import TyperGroup
 
 import dcpf
 from dcpf.cli.demo import demo
+from dcpf.cli.doctor import doctor
+from dcpf.cli.explain import explain
+from dcpf.cli.fit import fit
+from dcpf.cli.inspect import inspect
+from dcpf.cli.output import remark
+from dcpf.cli.recommend import recommend
+from dcpf.cli.similar import similar
+
+_INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_NOT_BUGS = (OSError, MemoryError, FloatingPointError)
 
 
 class PlainErrors(TyperGroup):
-    """Commands whose errors and warnings are one line on standard error instead of a traceback."""
+    """Commands whose errors and warnings are one line on standard error instead of a traceback.
+
+    What the user can put right ends with code 2, everything else with code 1, an interrupt with 130.
+    """
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Parse and run. A mistake in the options is one line too."""
+        standalone_mode = more.get("standalone_mode", True)
+        try:
+            code = super().main(*args, **more | {"standalone_mode": False})
+        except Exception as error:  # of typer's own kind, which has moved from one module to another
+            if not standalone_mode or not hasattr(error, "format_message"):
+                raise
+            remark(f"{error.format_message()} (dcpf --help, or --help after a command, tells more)")
+            sys.exit(2)
+        if standalone_mode:
+            sys.exit(code)
+        return code
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. What the user can put right ends with code 2; --debug shows where it came from."""
+        """Run the command; --debug shows where an error came from."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
-            except (ValueError, TypeError, MemoryError, OSError) as error:
-                if ctx.params.get("debug"):
+            except KeyboardInterrupt as error:
+                remark("; ".join(["interrupted", *map(str, error.args)]))
+                raise typer.Exit(130) from None
+            except Exception as error:
+                of_typer = isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
+                if of_typer or isinstance(error, BrokenPipeError) or ctx.params.get("debug"):
                     raise
-                typer.echo(f"dcpf: {' '.join(str(error).split())}", err=True)
-                raise typer.Exit(2) from None
+                said, code = _told(error)
+                remark(said)
+                raise typer.Exit(code) from None
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """What is said of an error, and the exit code."""
+    said = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        said = f"{error.filename}: {error.strerror}"
+    if isinstance(error, _INPUTS) or _is_unknown_id(error):
+        return said, 2
+    if isinstance(error, _NOT_BUGS):
+        return said or type(error).__name__, 1
+    return f"internal error: {type(error).__name__}: {said}; `dcpf --debug ...` shows where", 1
+
+
+def _is_unknown_id(error: Exception) -> bool:
+    if not isinstance(error, KeyError):
+        return False
+    from dcpf.counts import UnknownId
+
+    return isinstance(error, UnknownId)
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    typer.echo(f"dcpf: warning: {' '.join(str(message).split())}", err=True)
+    remark(f"warning: {message}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -39,16 +92,15 @@ def _show_version(wanted: bool) -> None:
 app = typer.Typer(
     name="dcpf",
     cls=PlainErrors,
-    no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def main(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -57,6 +109,9 @@ def main(
     ] = False,
 ) -> None:
     """Recommendations from raw counts (plays, purchases, clicks) by discrete compound Poisson factorization."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
-app.command()(demo)
+for command in (fit, recommend, similar, explain, inspect, doctor, demo):
+    app.command()(command)

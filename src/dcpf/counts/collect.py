@@ -158,7 +158,10 @@ class Collector:
         return None, []
 
     def _finish_ids(self, role: str) -> tuple[Ids, NDArray[np.int32]]:
-        ids, rank = self._encoders.pop(role).finish()
+        encoder = self._encoders.pop(role)
+        if mixture := encoder.mixture():
+            self._notes.append(f"{role} ids are kept as strings: {mixture[0]!r} is an integer, {mixture[1]!r} is not")
+        ids, rank = encoder.finish()
         return ids, np.concatenate([rank[codes] for codes in self._codes.pop(role)])
 
     def _check_sums(self, matrix: sparse.csr_array, users: Ids, items: Ids) -> None:

@@ -1,4 +1,8 @@
-"""The best n of many scores: kept row by row while the scores come in tiles, then ranked exactly."""
+"""The best n of many scores: chosen row by row while rounded scores come in tiles, then ranked by exact ones.
+
+A score that is not negative and its column make one integer, its key: the bits of a float32 rise with its value, so
+that keys are ordered by score, and among equal scores the smaller column comes first.
+"""
 
 from typing import NamedTuple
 
@@ -9,69 +13,93 @@ from dcpf.kernels.jit import kernel, summing_kernel
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
-Columns = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
-RUN = 32  # scores that are compared at once with the best that was dropped
+RUN = 16  # scores that are compared at once with the best that was dropped
+_SPARE = 8  # kept beyond n, so that rounding hardly ever asks for a second look
+_FEW = 48  # are sorted by insertion
+_COLUMN = 2**31 - 1  # the bits of a key that hold its column
 
 
 class Kept(NamedTuple):
     """The best so far of each row, in no order, and some that may still be dropped.
 
-    The first sizes[row] places are in use. When most are, only the best stay, as many as fit twice. What was dropped
-    is not larger than least[row], which is negative as long as nothing was.
+    The first sizes[row] keys are in use. When there is no more room, only the best stay. What was dropped is not
+    larger than least[row], which is negative as long as nothing was.
     """
 
-    scores: Doubles
-    columns: Columns
-    sizes: NDArray[np.int64]
-    least: Doubles
-
-
-def nothing_kept(rows: int, n: int) -> Kept:
-    """Room for the best n and some spare ones, so that rounding hardly ever asks for a second look."""
-    room = 2 * (n + 8) + 2 * RUN
-    columns = np.empty((rows, room), dtype=np.int64)
-    return Kept(np.empty((rows, room)), columns, np.zeros(rows, dtype=np.int64), np.full(rows, -0.5))
+    keys: Integers
+    sizes: Integers
+    least: NDArray[np.float32]
 
 
 class Excluded(NamedTuple):
-    """Columns that are not to be kept, ascending by row; `cursor` is how far each row has come."""
+    """Columns that are not to be kept, row by row."""
 
-    indptr: NDArray[np.int64]
+    indptr: Integers
     indices: NDArray[np.int32]
-    cursor: NDArray[np.int64]
+
+
+def nothing_kept(rows: int, n: int) -> Kept:
+    """Room for the best n of each row, and for as many to choose from."""
+    keys = np.empty((rows, 2 * (n + _SPARE) + RUN), dtype=np.int64)
+    return Kept(keys, np.zeros(rows, dtype=np.int64), np.full(rows, -0.5, dtype=np.float32))
 
 
 @kernel
-def keep_best(tile: Floats, first: int, excluded: Excluded, kept: Kept) -> None:
-    """Offer a tile of scores, whose first column is `first`, to what is kept. Scores must not be negative.
+def keep_best(tile: NDArray[np.float32], rows: Integers, first: int, excluded: Excluded, kept: Kept) -> None:
+    """Offer a tile of scores of these rows, whose first column is `first`, to what is kept.
 
-    Equivalent to keeping the largest of each row of all tiles so far, without the excluded columns. Its
-    width is a multiple of RUN, its excluded scores are overwritten.
+    Equivalent to keeping the largest of each row of all tiles so far, without the excluded columns. Scores must not
+    be negative. The tile's width is a multiple of RUN, its excluded scores are overwritten.
     """
-    width, room, half = tile.shape[1], kept.scores.shape[1], kept.scores.shape[1] // 2
-    for row in range(tile.shape[0]):
-        offered, scores, columns, size = tile[row], kept.scores[row], kept.columns[row], kept.sizes[row]
-        runs = offered.reshape(width // RUN, RUN)
-        least = tile.dtype.type(kept.least[row])
-        j = excluded.cursor[row]
-        while j < excluded.indptr[row + 1] and excluded.indices[j] < first + width:
-            offered[excluded.indices[j] - first] = -1.0
-            j += 1
-        excluded.cursor[row] = j
+    width, room = tile.shape[1], kept.keys.shape[1]
+    stay = (room - RUN) // 2
+    groups = RUN
+    while groups < 2 * stay:
+        groups *= 2
+    maxima, scratch = np.empty(groups, np.float32), np.empty(groups, np.int64)
+    for r in range(len(rows)):
+        row = rows[r]
+        keys, size, least = kept.keys[row], kept.sizes[row], kept.least[row]
+        for j in range(excluded.indptr[row], excluded.indptr[row + 1]):
+            if first <= excluded.indices[j] < first + width:
+                tile[r, excluded.indices[j] - first] = -1.0
+        if first == 0 and width % groups == 0 and width > groups:
+            least = floor_of_best(tile[r], stay, maxima, scratch)
+        runs = tile[r].reshape(width // RUN, RUN)
+        bits = runs.view(np.int32)
         for run in range(len(runs)):
             if any_above(runs, run, least):
                 for j in range(RUN):  # written in any case and kept if larger: nothing for the processor to guess
-                    scores[size], columns[size] = runs[run, j], first + run * RUN + j
+                    keys[size] = (np.int64(bits[run, j]) << 31) | (_COLUMN - (first + run * RUN + j))
                     size += np.int64(runs[run, j] > least)
                 if size > room - RUN:
-                    partition(scores, columns, size, half)
-                    size, least = half, tile.dtype.type(scores[half - 1])
+                    partition(keys, 0, size, stay)
+                    size, least = stay, score_of(keys[stay - 1])
         kept.sizes[row], kept.least[row] = size, least
 
 
 @kernel
-def any_above(runs: Floats, run: int, least: np.floating) -> bool:
+def floor_of_best(offered: NDArray[np.float32], n: int, maxima: NDArray[np.float32], scratch: Integers) -> np.float32:
+    """A number that at least n scores are larger than: a little less than the n-th largest of `maxima`.
+
+    These are the largest scores of as many groups as there is room for; there must be more than n.
+    """
+    groups = offered.reshape(len(offered) // len(maxima), len(maxima))
+    maxima[:] = -1.0
+    for group in range(len(groups)):
+        for j in range(len(maxima)):
+            maxima[j] = max(maxima[j], groups[group, j])
+    scratch[:] = maxima.view(np.int32)
+    scratch <<= 31
+    partition(scratch, 0, len(scratch), n)
+    largest = score_of(scratch[n - 1])
+    return largest * np.float32(1.0 - 1e-6) if largest > 0.0 else np.float32(-0.5)
+
+
+@kernel
+def any_above(runs: NDArray[np.float32], run: int, least: np.float32) -> bool:
     """Whether a score of a run is larger than this. All are compared, so that they are compared side by side."""
     found = np.int32(0)
     for j in range(runs.shape[1]):  # of a length that is not known beforehand, or it is not vectorised
@@ -80,90 +108,44 @@ def any_above(runs: Floats, run: int, least: np.floating) -> bool:
 
 
 @kernel
-def rank_exactly(
-    factors: tuple[Floats, Floats], first: int, n: int, error: float, excluded: Excluded, kept: Kept
-) -> None:
-    """Turn what was kept by rounded scores into the exact ranking, best first, for rows `first` and on.
-
-    A rounded score is off by at most `error` of itself. If one that was dropped could belong to the best n, the row
-    is ranked again from all its exact scores.
-    """
-    W, H = factors
-    half = kept.scores.shape[1] // 2
-    for row in range(len(kept.sizes)):
-        w, scores, columns, size = W[first + row], kept.scores[row], kept.columns[row], kept.sizes[row]
-        dropped = kept.least[row]
-        if size > half:
-            partition(scores, columns, size, half)
-            size, dropped = half, scores[half - 1]
-        for j in range(size):
-            scores[j] = exact_score(w, H[columns[j]])
-        sort(scores, columns, size)
-        if size > n and dropped * (1.0 + error) >= scores[n - 1]:
-            size, least = 0, -1.0
-            j = excluded.indptr[row]
-            for column in range(len(H)):
-                if j < excluded.indptr[row + 1] and excluded.indices[j] == column:
-                    j += 1
-                    continue
-                score = exact_score(w, H[column])
-                if score > least:  # an equal one is ranked behind those before it
-                    scores[size], columns[size] = score, column
-                    size += 1
-                    if size == len(scores):
-                        partition(scores, columns, size, half)
-                        size, least = half, scores[half - 1]
-            sort(scores, columns, size)
-        kept.sizes[row] = min(n, size)
-
-
-@summing_kernel
-def exact_score(w: Floats, h: Floats) -> float:
-    """sum_k w_k h_k, the products and the sum in float64."""
-    total = 0.0
-    for k in range(len(w)):
-        total += np.float64(w[k]) * np.float64(h[k])
-    return total
+def score_of(key: int) -> np.float32:
+    """The score that a key holds."""
+    return np.int32(key >> 31).view(np.float32)
 
 
 @kernel
-def worse(scores: Doubles, columns: Columns, i: int, j: int) -> bool:
-    """Whether the one at i is ranked behind the one at j: by its score, and among equal ones by its column."""
-    return bool(scores[i] < scores[j] or (scores[i] == scores[j] and columns[i] > columns[j]))
+def column_of(key: int) -> int:
+    """The column that a key holds."""
+    return _COLUMN - (key & _COLUMN)
 
 
 @kernel
-def swap(scores: Doubles, columns: Columns, i: int, j: int) -> None:
-    """Change places."""
-    scores[i], scores[j] = scores[j], scores[i]
-    columns[i], columns[j] = columns[j], columns[i]
-
-
-@kernel
-def partition(scores: Doubles, columns: Columns, size: int, n: int) -> None:
-    """Bring the best n of the first `size` to the front, the worst of these at n - 1 (Hoare's selection)."""
-    low, high, wanted = 0, size - 1, n - 1
+def partition(keys: Integers, start: int, stop: int, n: int) -> None:
+    """Bring the n largest keys of start .. stop to its front, the smallest of these last (Hoare's selection)."""
+    low, high, wanted = start, stop - 1, start + n - 1
     while low < high:
-        middle = (low + high) // 2  # the median of three goes to `low`, and is what the others are compared with
-        if worse(scores, columns, low, middle):
-            swap(scores, columns, low, middle)
-        if worse(scores, columns, middle, high):
-            swap(scores, columns, middle, high)
-            if worse(scores, columns, low, middle):
-                swap(scores, columns, low, middle)
-        swap(scores, columns, low, middle)
+        middle = (low + high) // 2  # the median of three goes to `low`
+        if keys[middle] > keys[low]:
+            keys[middle], keys[low] = keys[low], keys[middle]
+        if keys[high] > keys[middle]:
+            keys[high], keys[middle] = keys[middle], keys[high]
+            if keys[middle] > keys[low]:
+                keys[middle], keys[low] = keys[low], keys[middle]
+        pivot = keys[middle]
+        keys[middle] = keys[low]
         i, j = low + 1, high
         while True:
-            while i <= j and worse(scores, columns, low, i):
+            while i <= j and keys[i] > pivot:
                 i += 1
-            while worse(scores, columns, j, low):
+            while keys[j] < pivot:  # stops at the latest at low, which holds one at least as large
                 j -= 1
             if i >= j:
                 break
-            swap(scores, columns, i, j)
+            keys[i], keys[j] = keys[j], keys[i]
             i += 1
             j -= 1
-        swap(scores, columns, low, j)
+        keys[low] = keys[j]
+        keys[j] = pivot
         if j == wanted:
             return
         if j < wanted:
@@ -173,25 +155,82 @@ def partition(scores: Doubles, columns: Columns, size: int, n: int) -> None:
 
 
 @kernel
-def sort(scores: Doubles, columns: Columns, size: int) -> None:
-    """Sort the first `size`, best first (heap sort, which needs no room and has no bad case)."""
-    for top in range(size // 2 - 1, -1, -1):
-        sift_down(scores, columns, top, size)
-    for last in range(size - 1, 0, -1):
-        swap(scores, columns, 0, last)
-        sift_down(scores, columns, 0, last)
+def sort(keys: Integers, size: int) -> None:
+    """Sort the first `size`, the largest first: halves, quarters and so on are parted, and the rest is insertion."""
+    length = _FEW
+    while length < size:
+        length *= 2
+    while length > _FEW:
+        half = length // 2
+        for start in range(0, size - half, length):
+            partition(keys, start, min(start + length, size), half)
+        length = half
+    for last in range(1, size):
+        place, key = last, keys[last]
+        while place > 0 and keys[place - 1] < key:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = key
 
 
 @kernel
-def sift_down(scores: Doubles, columns: Columns, place: int, size: int) -> None:
-    """Put the one at this place where it belongs below it, in a heap that has its worst first."""
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            return
-        if child + 1 < size and worse(scores, columns, child + 1, child):
-            child += 1
-        if not worse(scores, columns, child, place):
-            return
-        swap(scores, columns, place, child)
-        place = child
+def rank_exactly(
+    factors: tuple[Floats, Floats],
+    order: Integers,
+    error: tuple[float, float, float],
+    excluded: Excluded,
+    kept: Kept,
+    out: tuple[Integers, Doubles, Integers],
+) -> None:
+    """Rank what was kept by rounded scores by their exact ones: out = (columns, scores, sizes), best first.
+
+    Kept column j is column order[j] of the factors and of `excluded`, which ascends by row. error = (scale, a, b): a
+    score is scale times the rounded one, off by at most a of itself and b of the scale. If one that was dropped could
+    belong to the best n, the row is ranked from all its exact scores.
+    """
+    W, H = factors
+    scale, relative, absolute = error
+    columns, scores, sizes = out
+    stay = (kept.keys.shape[1] - RUN) // 2
+    for row in range(len(W)):
+        keys, size = kept.keys[row], kept.sizes[row]
+        dropped = np.float64(kept.least[row])
+        if size > stay:
+            partition(keys, 0, size, stay)
+            size, dropped = stay, np.float64(score_of(keys[stay - 1]))
+        sort(keys, size)
+        found = 0
+        for j in range(size):
+            column = order[column_of(keys[j])]
+            found = insert(columns[row], scores[row], found, column, exact_score(W, row, H, column))
+        if dropped >= 0.0 and scale * (dropped * (1.0 + relative) + absolute) >= scores[row, found - 1]:
+            found = 0
+            j = excluded.indptr[row]
+            for column in range(len(H)):
+                if j < excluded.indptr[row + 1] and excluded.indices[j] == column:
+                    j += 1
+                else:
+                    found = insert(columns[row], scores[row], found, column, exact_score(W, row, H, column))
+        sizes[row] = found
+
+
+@kernel
+def insert(columns: Integers, scores: Doubles, size: int, column: int, score: float) -> int:
+    """Put one where it belongs in a ranked list, by score and then by column; how long the list is then."""
+    place = size
+    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and columns[place - 1] > column)):
+        if place < len(scores):
+            scores[place], columns[place] = scores[place - 1], columns[place - 1]
+        place -= 1
+    if place < len(scores):
+        scores[place], columns[place] = score, column
+    return min(size + 1, len(scores))
+
+
+@summing_kernel
+def exact_score(W: Floats, row: int, H: Floats, column: int) -> float:
+    """sum_k w_k h_k, the products and the sum in float64."""
+    total = 0.0
+    for k in range(W.shape[1]):
+        total += np.float64(W[row, k]) * np.float64(H[column, k])
+    return total

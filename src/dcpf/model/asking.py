@@ -25,15 +25,15 @@ class Places:
         nowhere = np.full(len(asked), -1, dtype=np.int64)
         in_fresh = nowhere if fresh is None else fresh.find_all(asked)
         in_model = nowhere if (in_fresh >= 0).all() else known.find_all(asked)
-        lost = np.flatnonzero((in_fresh < 0) & (in_model < 0))
-        if len(lost) and not popular:
-            known.positions([asked[j] for j in lost], "user")  # raises, naming the first
-        return cls(in_fresh, in_model)
+        places = cls(in_fresh, in_model)
+        if places.lost.any() and not popular:
+            known.positions([asked[j] for j in np.flatnonzero(places.lost)], "user")  # raises, naming the first
+        return places
 
     @property
-    def new(self) -> NDArray[np.bool_]:
-        """Who is folded in: all with fresh counts, and those who are not in the model."""
-        return (self.fresh >= 0) | (self.model < 0)
+    def lost(self) -> NDArray[np.bool_]:
+        """Who was found nowhere."""
+        return (self.fresh < 0) & (self.model < 0)
 
 
 class Asking(Fitted):
@@ -51,20 +51,26 @@ class Asking(Fitted):
         W = self.user_posterior_
         shape = W.shape[np.maximum(places.model, 0)]
         row_rate = W.row_rate[np.maximum(places.model, 0)]
-        if places.new.any():
-            empty = self._nobody(1).matrix
-            counts = sparse.vstack([empty if fresh is None else fresh.matrix, empty], format="csr")
-            folded = self._fold_in(sparse.csr_array(counts[places.fresh[places.new]])).with_column_rate(W.column_rate)
-            shape[places.new], row_rate[places.new] = folded.shape, folded.row_rate
+        if fresh is not None and (given := places.fresh >= 0).any():
+            folded = self._fold_in(sparse.csr_array(fresh.matrix[places.fresh[given]])).with_column_rate(
+                W.column_rate
+            )
+            shape[given], row_rate[given] = folded.shape, folded.row_rate
+        if places.lost.any():  # the average user has what is popular
+            mean, row_rate[places.lost] = self.user_factors.mean(axis=0, dtype=np.float64), self._typical_rates[0]
+            shape[places.lost] = mean * (self._typical_rates[0] + W.column_rate)
         return Gammas(shape, row_rate, W.column_rate), places
 
     def _seen(self, places: Places, fresh: Counts | None) -> sparse.csr_array:
         """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
         empty = self._nobody(1).matrix
-        training = empty if places.new.all() else self._training_counts()
-        sources = [training, empty if fresh is None else fresh.matrix, empty]
-        rows = np.where(places.new, sources[0].shape[0] + places.fresh, places.model)
-        rows[places.new & (places.fresh < 0)] = -1  # the last row, which is empty
+        from_model = (places.fresh < 0) & (places.model >= 0)
+        sources = [
+            empty if fresh is None else fresh.matrix,
+            self._training_counts() if from_model.any() else empty,
+            empty,
+        ]
+        rows = np.where(from_model, sources[0].shape[0] + places.model, places.fresh)  # -1 is the last, empty row
         return sparse.csr_array(sparse.vstack(sources, format="csr")[rows])
 
     def _training_counts(self) -> sparse.csr_array:

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from dcpf.kernels.best import RUN, Excluded, keep_best, nothing_kept, rank_exactly
+from dcpf.kernels.best import RUN, Excluded, Kept, keep_best, nothing_kept, rank_exactly
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.floating]
 
-_ROWS, _COLUMNS = 256, 2048  # of a tile of scores, which stays in cache
+_ROWS, _COLUMNS = 512, 512  # of a tile of scores, which stays in cache
+_WORTH_SORTING = 64  # rows, from which on it pays to sort the columns
 
 
 @dataclass(frozen=True)
@@ -32,35 +33,23 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
     """For each row of W the n rows of H with the largest w . h, without the stored entries of `excluded`.
 
     Factors must not be negative. The scores are float64, equal ones are ranked by their number. The ranking is that
-    of the exact scores: matrix products in the precision of the factors only choose whom to score exactly. So it is
-    the same for one row and for many, and for any number of threads.
+    of the exact scores: matrix products in float32 only choose whom to score exactly. So it is the same for one row
+    and for many, and for any number of threads.
     """
     rows, columns = len(W), len(H)
     n = min(n, columns)
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
-    indptr, indices = excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32)
-    error = 2.0 * (W.shape[1] + 2) * float(np.finfo(W.dtype).eps)
+    left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32))
+    candidates = _Candidates(W, H, left_out)
 
     def rank_blocks(start: int, stop: int) -> None:
-        width = min(_COLUMNS, -(-columns // RUN) * RUN)
-        tile = np.empty((min(_ROWS, rows), width), dtype=W.dtype)
         for first in range(start * _ROWS, min(stop * _ROWS, rows), _ROWS):
             block = slice(first, min(first + _ROWS, rows))
-            left_out = Excluded(indptr[first : block.stop + 1], indices, indptr[block].copy())
-            best = nothing_kept(block.stop - first, n)
-            scores = tile[: block.stop - first]
-            for column in range(0, columns, width):
-                part = H[column : column + width]
-                np.matmul(W[block], part.T, out=scores[:, : len(part)])
-                scores[:, len(part) :] = -1.0
-                keep_best(scores, column, left_out, best)
-            rank_exactly((W, H), first, n, error, left_out, best)
-            sizes[block], best_columns[block], best_scores[block] = (
-                best.sizes,
-                best.columns[:, :n],
-                best.scores[:, :n],
-            )
+            best = candidates.of(block, n)
+            out = (best_columns[block], best_scores[block], sizes[block])
+            mine = Excluded(left_out.indptr[first : block.stop + 1], left_out.indices)
+            rank_exactly((W[block], H), candidates.order, candidates.error, mine, best, out)
 
     blocks = -(-rows // _ROWS)
     if blocks > 1 and columns:
@@ -70,3 +59,57 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
         rank_blocks(0, 1)
     used = np.arange(n) < sizes[:, None]
     return Ranked(np.concatenate([[0], np.cumsum(sizes)]), best_columns[used], best_scores[used])
+
+
+class _Candidates:
+    """Chooses by rounded scores. Columns with large scores come first, so that most of the others need no look.
+
+    No score in a tile is larger than w . m, where m has the largest of each component in the tile. If even that is
+    not enough to be among the best so far, the tile is passed over.
+    """
+
+    def __init__(self, W: Floats, H: Floats, excluded: Excluded) -> None:
+        self._W, self._H, scale = _rounded(W, H)
+        float32 = np.finfo(np.float32)
+        self.error = (scale, 2.0 * (W.shape[1] + 4) * float(float32.eps), 4.0 * W.shape[1] * float(float32.tiny))
+        self._width = min(_COLUMNS, max(RUN, -(-len(H) // RUN) * RUN))
+        self._starts = range(0, len(H), self._width)
+        self.order, self._excluded = np.arange(len(H)), excluded
+        self._most: NDArray[np.float32] | None = None
+        if len(W) >= _WORTH_SORTING:
+            self._sort()
+
+    def _sort(self) -> None:
+        self.order = np.argsort(-(self._H @ self._W.sum(axis=0)), kind="stable")
+        self._H = self._H[self.order]
+        place = np.empty(len(self.order), dtype=np.int32)
+        place[self.order] = np.arange(len(self.order), dtype=np.int32)
+        self._excluded = Excluded(self._excluded.indptr, place[self._excluded.indices])
+        self._most = np.array([self._H[start : start + self._width].max(axis=0) for start in self._starts])
+
+    def of(self, block: slice, n: int) -> Kept:
+        """The best n of these rows, and some more."""
+        W = self._W[block]
+        best = nothing_kept(len(W), n)
+        mine = Excluded(self._excluded.indptr[block.start : block.stop + 1], self._excluded.indices)
+        bounds = np.full((len(W), len(self._starts)), np.inf, dtype=np.float32)
+        if self._most is not None:
+            bounds = (W @ self._most.T) * np.float32(1.0 + self.error[1]) + np.float32(self.error[2])
+        buffer = np.empty((len(W), self._width), dtype=np.float32)
+        for start, bound in zip(self._starts, bounds.T, strict=True):
+            rows = np.flatnonzero(bound > best.least)
+            part = self._H[start : start + self._width]
+            tile = buffer[: len(rows)]
+            np.matmul(W if len(rows) == len(W) else W[rows], part.T, out=tile[:, : len(part)])
+            tile[:, len(part) :] = -1.0
+            keep_best(tile, rows, start, mine, best)
+        return best
+
+
+def _rounded(W: Floats, H: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Both in float32, scaled so that no product leaves its range; and the product of the scales."""
+    if W.dtype == H.dtype == np.float32:
+        return W, H, 1.0
+    scales = [float(X.max(initial=0.0)) or 1.0 for X in (W, H)]
+    first, second = ((X / scale).astype(np.float32) for X, scale in zip((W, H), scales, strict=True))
+    return first, second, scales[0] * scales[1]

@@ -1,0 +1,219 @@
+"""dcpf fit: from a file of counts to a model file."""
+
+import math
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcpf.cli.inputs import Json, Threads, check_least, find_items, load, read
+from dcpf.cli.output import check_output, console, number, plain, print_json, several
+
+if TYPE_CHECKING:
+    from dcpf.counts import Counts, Id
+    from dcpf.model import DCPF
+    from dcpf.model.describing import Share
+
+_TABS = ("\\t", "tab")
+
+
+def fit(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help="Counts: CSV or TSV (also .gz, .zst), Parquet (or a folder of it), MatrixMarket, npz. A table has a "
+            "row for each user, item and count; without a count column each row counts 1.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", show_default=False, help="The model file to write: .safetensors.")
+    ],
+    components: Annotated[
+        int | None, typer.Option(help="Length of a user's and an item's vector.  [default: 100]")
+    ] = None,
+    element: Annotated[
+        str | None,
+        typer.Option(
+            help="Law of the counts in a session: shifted-nb, logarithmic, geometric, zero-truncated-poisson; or "
+            "raw, binary, which take all of a count or none of it.  [default: shifted-nb]"
+        ),
+    ] = None,
+    names: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
+    ] = None,
+    user_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="By name, or number from 0.  [default: found by its name]")
+    ] = None,
+    item_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Likewise.")] = None,
+    count_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Likewise.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between the columns of a text file, such as ';' or tab.  [default: found]")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line names columns.  [default: found]"),
+    ] = None,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Pass over lines that cannot be used, and count them.")
+    ] = False,
+    round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False,
+    cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None,
+    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    max_iter: Annotated[int, typer.Option(help="Stop after so many iterations in any case.")] = 500,
+    tol: Annotated[float, typer.Option(help="Stop when the bound rises by less than this part of it.")] = 1e-5,
+    float64: Annotated[bool, typer.Option("--float64", help="Double precision: twice the memory.")] = False,
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Start from an older model, with its components and element."),
+    ] = None,
+    no_history: Annotated[
+        bool,
+        typer.Option("--no-history", help="Leave the counts out of the model file."),
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Learn from a file of counts, and write a model."""
+    check_least(
+        components=(components, 1), cap=(cap, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1),
+        seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
+    )  # fmt: skip
+    if not 0.0 <= tol < math.inf:
+        raise ValueError(f"--tol must be a number >= 0, found {tol}")
+    check_output(output, inputs=(file, names))
+    model = _model(warm_start, components, element).set_params(
+        max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed
+    )
+    counts = _read(
+        file,
+        names=names,
+        user_column=_column(user_column),
+        item_column=_column(item_column),
+        count_column=_column(count_column),
+        delimiter="\t" if delimiter in _TABS else delimiter,
+        header=header,
+        skip_bad_lines=skip_bad_lines,
+        round_counts=round_counts,
+    )
+    if max(min_per_user, min_per_item) > 1:
+        counts = counts.filter(min_per_user, min_per_item)
+    counts = counts if cap is None else counts.cap(cap)
+    seconds = _learn_and_save(model, counts, output, history=not no_history)
+    if json:
+        print_json(_as_dict(model, output, seconds))
+    else:
+        _tell(model, output, seconds)
+        _tell_next(model, output, history=not no_history)
+
+
+def _model(warm_start: Path | None, components: int | None, element: str | None) -> "DCPF":
+    """An estimator that is new, or that starts from an older model."""
+    from dcpf import elements
+
+    if element is not None:
+        elements.get(element)  # one that is not there is an error before anything is read
+    options = {"n_components": components, "element": element}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if warm_start is not None:
+        old = load(warm_start)
+        same = {"n_components": old.item_factors.shape[1], "element": old.element_.name}
+        old.set_params(**same | given, warm_start=True)
+        return old
+    from dcpf import DCPF
+
+    return DCPF(**given)
+
+
+def _column(typed: str | None) -> str | int | None:
+    return int(typed) if typed is not None and typed.isdecimal() else typed
+
+
+def _read(file: Path, **options: Any) -> "Counts":
+    began = time.perf_counter()
+    counts = read(file, **options)
+    screen = console(stderr=True)
+    screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
+    return counts
+
+
+def _learn_and_save(model: "DCPF", counts: "Counts", output: Path, *, history: bool) -> float:
+    """Fit with a progress bar and write the model. Returns the seconds that the fit took."""
+    screen = console(stderr=True)
+    for note in counts.notes:
+        screen.print(f"  {plain(note)}", soft_wrap=True)
+    began = time.perf_counter()
+    try:
+        model.set_params(verbose=True).fit(replace(counts, notes=()))
+        seconds = time.perf_counter() - began
+        model.set_params(verbose=False, warm_start=False, n_jobs=None)  # of this run, not of the model
+        model.save(output, history=history)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{output} was not written") from None
+    return seconds
+
+
+def _as_dict(model: "DCPF", output: Path, seconds: float) -> dict[str, Any]:
+    about = model.describe(1, 1)
+    return {
+        "model": str(output),
+        "users": about.users,
+        "items": about.items,
+        "entries": about.data["entries"],
+        "total": about.data["total"],
+        "sessions": about.sessions,
+        "components": about.components,
+        "element": about.element,
+        "parameters": about.parameters,
+        "iterations": model.n_iter_,
+        "bound": about.bounds[-1],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _tell(model: "DCPF", output: Path, seconds: float) -> None:
+    """What was learned, in words, and what to try next."""
+    about, screen = model.describe(1, 1), console()
+    entries, total = about.data["entries"], about.data["total"]
+    screen.print(
+        f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')} and "
+        f"{seconds:.1f} seconds. {about.meaning}"
+    )
+    screen.print(
+        f"The mean count, {number(total / entries)}, is read as about {number(about.sessions / entries)} sessions."
+    )
+    screen.print(f"Written to {plain(output)} ({output.stat().st_size / 1e6:,.1f} MB).", soft_wrap=True)
+
+
+def _tell_next(model: "DCPF", output: Path, *, history: bool) -> None:
+    """Commands to try, with ids of this model."""
+    about, screen = model.describe(1, 1), console()
+    user, popular = about.most_active[0], about.most_popular[0]
+    commands = [_command("recommend", output, user=user.id) + ("" if history else " --include-seen")]
+    commands.append(_command("similar", output, item=_shortest(model, popular)))
+    best, _ = model.recommend(user.id, 1)
+    if history and len(best):
+        commands.append(_command("explain", output, user=user.id, item=best[0]))
+    screen.print("\nNext:")
+    for command in (*commands, _command("inspect", output)):
+        screen.print(f"  {plain(command)}", soft_wrap=True)
+
+
+def _command(command: str, model: Path, **options: "Id") -> str:
+    spelt = {name: shlex.quote(str(one)) for name, one in options.items()}
+    words = [f"--{name}={one}" if one.startswith("-") else f"--{name} {one}" for name, one in spelt.items()]
+    return " ".join(["dcpf", command, shlex.quote(str(model)), *words])
+
+
+def _shortest(model: "DCPF", item: "Share") -> "Id":
+    """What to type for an item: its name, if no other has it."""
+    try:
+        return item.name if find_items(model, [item.name]) == [item.id] else item.id
+    except ValueError:
+        return item.id

@@ -1,0 +1,106 @@
+"""dcpf inspect: what a model is and what it has learned."""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcpf.cli.inputs import Json, Model, check_least, load
+from dcpf.cli.output import console, heading, number, numbers, plain, print_json, several, table, word
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dcpf.model.describing import Description
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_POINTS = 40  # of the line that shows how the bound rose
+
+
+def inspect(
+    model: Model,
+    components: Annotated[int, typer.Option(help="How many components to show, the largest first.")] = 10,
+    n: Annotated[int, typer.Option("-n", help="How many items of each, users and items to show.")] = 5,
+    json: Json = False,
+) -> None:
+    """Show what a model is and what it has learned."""
+    check_least(components=(components, 1), n=(n, 1))
+    about = load(model).describe(components, n)
+    file = file_facts(model)
+    if json:
+        print_json({"file": file, **about.to_dict()})
+        return
+    screen = console()
+    _show_model(screen, about, file)
+    _show_bound(screen, about.bounds)
+    _show_most(screen, about)
+    _show_components(screen, about)
+
+
+def file_facts(path: Path) -> dict[str, Any]:
+    """Size, format version and writer of a model file."""
+    from safetensors import safe_open
+
+    with safe_open(path, "numpy") as file:
+        told = json_text.loads(file.metadata()["dcpf"])
+    return {"path": str(path), "bytes": path.stat().st_size, "format": told["version"], "dcpf": told["library"]}
+
+
+def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -> None:
+    data = about.data
+    parameters = ", ".join(f"{name} {value:.4g}" for name, value in about.parameters.items())
+    kept = "with its counts" if about.has_history else "without its counts"
+    screen.print(plain(file["path"]), style="bold", soft_wrap=True)
+    lines = {
+        "file": f"{file['bytes'] / 1e6:,.1f} MB, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
+        "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
+        f"{several(about.components, 'component')}",
+        "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
+        "element": about.element + (f", {parameters}" if parameters else ""),
+        "": f"{about.meaning} The mean count, {number(data['total'] / data['entries'])}, is read as about "
+        f"{number(about.sessions / data['entries'])} sessions.",
+    }
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 2))
+    for name, line in lines.items():
+        made.add_row(name, plain(line))
+    screen.print(made)
+    screen.print()
+
+
+def _show_bound(screen: "Console", bounds: tuple[float, ...]) -> None:
+    heading(screen, f"The bound after {several(len(bounds), 'iteration')}")
+    screen.print(f"{number(bounds[0])} {sparkline(bounds)} {number(bounds[-1])}\n")
+
+
+def sparkline(values: tuple[float, ...]) -> str:
+    """A line of blocks whose heights are the values, at most 40 of them."""
+    points = [values[j * (len(values) - 1) // max(1, min(len(values), _POINTS) - 1)]
+              for j in range(min(len(values), _POINTS))]  # fmt: skip
+    low, high = min(points), max(points)
+    return "".join(_BLOCKS[round((point - low) / (high - low) * 7) if high > low else 7] for point in points)
+
+
+def _show_most(screen: "Console", about: "Description") -> None:
+    for title, what, shares in (
+        ("Most active users", "user", about.most_active),
+        ("Most popular items", "item", about.most_popular),
+    ):
+        named = what == "item" and about.has_names
+        made = table(*([what, "name"] if named else [what]), "expected\nsessions", "of all", words=1 + named)
+        values = numbers(one.sessions for one in shares), numbers((one.share for one in shares), percent=True)
+        for one, *row in zip(shares, *values, strict=True):
+            made.add_row(*map(word, [one.id, one.name] if named else [one.id]), *row)
+        heading(screen, title)
+        screen.print(made)
+
+
+def _show_components(screen: "Console", about: "Description") -> None:
+    shown = about.largest_components
+    heading(screen, "Components, the largest first" if len(shown) == about.components else "The largest components")
+    made = table("component", "its top items", "of all\nsessions", words=2)
+    for one, share in zip(shown, numbers((one.share for one in shown), percent=True), strict=True):
+        made.add_row(str(one.number), word(", ".join(item.name for item in one.items)), share)
+    screen.print(made)
