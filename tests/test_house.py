@@ -63,3 +63,11 @@ def test_every_test_named_in_the_table_of_equations_exists() -> None:
     assert len(files) > 8
     for file in files:
         assert (ROOT / "tests" / file).exists(), file
+
+
+def test_every_row_of_bad_input_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "bad-input.md").read_text()
+    rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
+    assert [int(row) for cell in rows for row in cell.split(",")] == list(range(1, 41))
+    for file, test in re.findall(r"`([\w/]+\.py)::(\w+)`", text):
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{file}::{test}"

@@ -33,6 +33,8 @@ REFUSED = {
 }
 
 TAKEN = {
+    "10 repeated pairs": ("user,item,plays\nalice,s1,3\nbob,s2,1\nalice,s1,4\n", ["alice", "bob"]),
+    "16 zero counts": ("user,item,plays\nalice,s1,3\nbob,s2,1\ncarl,s1,0\n", ["alice", "bob"]),
     "28 BOM, CRLF, quoted ids": ('\ufeffuser,item,plays\r\n"ann, jr",s1,3\r\nbob,s2,2\r\n', ["ann, jr", "bob"]),
     "28 no header": ("alice,s1,3\nbob,s2,1\n", ["alice", "bob"]),
     "32 id 007": ("user,item,plays\n007,s1,3\n7,s2,1\n", ["007", "7"]),

@@ -138,18 +138,10 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of an old one when it is complete, and is gone when it fails."""
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name[:40]}.{os.getpid()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except OSError as error:
-        raise OSError(error.errno, f"not written: {error.strerror}", str(path)) from error
-    finally:
-        draft.unlink(missing_ok=True)
+    from dcpf.store import replacing
+
+    with replacing(path) as draft, draft.open("wb") as file:
+        yield file
 
 
 def write_frames(path: Path, frames: Iterable["pl.DataFrame"]) -> int:

@@ -1,5 +1,6 @@
 """dcpf recommend: what to recommend to some users, or to all."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -127,7 +128,8 @@ class _Asking:
             return f"User {user} is unknown: this is what is popular"
         if not fresh and model.history_ is None:
             return f"User {user}"
-        why = model.explain(user, model.items_[0], history=self.history)
+        with warnings.catch_warnings(action="ignore"):  # said already when the list was made
+            why = model.explain(user, model.items_[0], history=self.history)
         order = sorted(range(len(why.items)), key=lambda j: (-why.sessions[j], -why.counts[j]))[:_PLAYED]
         most = [(why.catalogue.named(int(why.items[j])), why.counts[j], why.sessions[j]) for j in order]
         told = ", ".join(f"{name} {number(sessions)} ({count:,})" for name, count, sessions in most)

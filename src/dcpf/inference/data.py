@@ -9,6 +9,8 @@ from scipy import sparse
 
 from dcpf.kernels.sweep import Columns, Entries
 
+_LARGEST_32_BITS = np.iinfo(np.int32).max
+
 
 @dataclass(frozen=True)
 class Data:
@@ -44,7 +46,7 @@ class Data:
 
 def _by_columns(matrix: sparse.csr_array) -> tuple[NDArray[np.signedinteger], Columns]:
     """Where each entry stands in the order by columns, and that order."""
-    index: type[np.signedinteger] = np.int32 if matrix.nnz <= np.iinfo(np.int32).max else np.int64
+    index: type[np.signedinteger] = np.int32 if matrix.nnz <= _LARGEST_32_BITS else np.int64
     numbers = np.arange(matrix.nnz, dtype=index)
     columns = sparse.csr_array((numbers, matrix.indices, matrix.indptr), shape=matrix.shape).tocsc()
     place = np.empty_like(numbers)
