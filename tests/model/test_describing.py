@@ -70,6 +70,8 @@ def test_a_saved_model_without_history_describes_itself_alike(model: dcpf.DCPF, 
     model.save(tmp_path / "m", history=False)
     told, again = model.describe().to_dict(), dcpf.load(tmp_path / "m").describe().to_dict()
     assert again.pop("has_history") is False
+    assert again.pop("sessions_per_count") is None
+    assert told.pop("sessions_per_count") == pytest.approx(model.sessions().data.mean())
     del told["has_history"]
     assert told == again
 

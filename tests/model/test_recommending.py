@@ -279,7 +279,7 @@ def test_parts_of_the_history_equal_the_formula() -> None:
 
 
 def test_a_history_of_nobody_in_particular_is_explained() -> None:
-    why = MODEL.explain(item="item 6", history={"item 0": 3, "item 2": 40})
+    why = MODEL.explain(None, "item 6", history={"item 0": 3, "item 2": 40})
     assert why.user is None
     assert set(why.to_frame()["item"]) == {"item 0", "item 2"}
     assert why.to_dict()["history"][0]["part"] == pytest.approx(why.parts[0])
@@ -302,3 +302,94 @@ def test_users_without_entries_get_what_is_popular() -> None:  # row 9
     assert len(items) == 20
     assert set(items[:4]) <= set(range(13, 20))
     assert items[-1] == 7
+
+
+def test_a_history_belongs_to_the_user_who_is_named() -> None:
+    history = {"item 1": 4, "item 3": 4, "item 5": 2}
+    bare, _ = MODEL.recommend(n=4, history=history)
+    for user in ("user 2", "newcomer"):
+        items, scores = MODEL.recommend(user, n=4, history=history)
+        assert items.tolist() == bare.tolist()
+        pairs = MODEL.predict_pairs(user, items, history=history)
+        np.testing.assert_allclose(pairs.sessions, scores, rtol=1e-6)
+        assert set(MODEL.explain(user, "item 7", history=history).to_frame()["item"]) == set(history)
+    assert MODEL.predict_pairs(None, ["item 7"], history=history).to_frame()["user"].to_list() == [None]
+    with pytest.raises(ValueError, match="history of one user, but 2 ask"):
+        MODEL.recommend(["user 2", "user 3"], history=history)
+
+
+def test_a_history_of_others_is_not_passed_over_in_silence() -> None:
+    others = Counts.from_matrix([[1], [2]], ["x", "y"], ["item 1"])
+    with pytest.raises(ValueError, match=r"has none of those who ask, 'user 3'.*such as 'x'"):
+        MODEL.recommend("user 3", history=others)
+    with pytest.raises(ValueError, match="for one user, found 2"):
+        MODEL.explain(None, "item 2", history=others)
+    with pytest.raises(ValueError, match="Give a user, or a history"):
+        MODEL.explain(None, "item 2")
+
+
+def test_ids_are_the_same_however_they_are_spelt() -> None:
+    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0).fit(COUNTS.matrix)
+    best = int(next(iter(model.recommend(5, n=1)))[0])
+    for user in (5, "5", np.int32(5)):
+        for key in (5, "5"):
+            found = model.recommend(user, n=20, deny_by_user={key: [best]})
+            assert best not in next(iter(found))
+            assert found.to_frame()["user"].to_list() == [5] * len(found.ranked.columns)
+    mixed = model.recommend([5, "bob"], n=1, unknown="popular").to_frame()
+    assert mixed["user"].to_list() == ["5", "bob"]
+    with pytest.raises(TypeError, match="deny_by_user must map"):
+        model.recommend(5, deny_by_user=[best])
+
+
+@pytest.mark.parametrize("users", [1.5, b"user 1", {"user 1": 2}, None])
+def test_what_is_no_user_is_a_type_error(users: object) -> None:
+    if users is not None:
+        with pytest.raises(TypeError, match=r"an id .* or a list of ids"):
+            MODEL.recommend(users)
+        with pytest.raises(TypeError, match=r"an id .* or a list of ids"):
+            MODEL.similar_users(users)
+
+
+def test_users_may_come_in_any_kind_of_list() -> None:
+    import pandas as pd
+
+    expected = MODEL.recommend(["user 2", "user 3"], n=3).to_frame()
+    kinds = [("user 2", "user 3"), np.array(["user 2", "user 3"]), iter(["user 2", "user 3"])]
+    kinds += [pd.Series(["user 2", "user 3"]), pl.Series(["user 2", "user 3"])]
+    for users in kinds:
+        assert MODEL.recommend(users, n=3).to_frame().equals(expected)
+
+
+def test_the_binary_limit_has_a_probability_of_any_only() -> None:
+    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0).fit(COUNTS)
+    pairs = binary.predict_pairs("user 3", ["item 1"])
+    np.testing.assert_array_equal(pairs.at_least(1), pairs.probabilities)
+    assert np.isnan(pairs.at_least(2)).all()
+    with pytest.raises(ValueError, match="m must be a whole number"):
+        pairs.at_least(1.5)
+
+
+def test_asking_side_by_side_leaves_blas_as_it_was() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def blas() -> list[int]:
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    rng = np.random.default_rng(0)
+    model = dcpf.DCPF(2, "raw", max_iter=2, tol=0.0, random_state=0).fit(rng.poisson(0.5, (1500, 40)))
+    before, expected = blas(), model.recommend(n=5).ranked.columns
+    with ThreadPoolExecutor(6) as pool:
+        for found in pool.map(lambda _: model.recommend(n=5).ranked.columns, range(12)):
+            np.testing.assert_array_equal(found, expected)
+    assert blas() == before
+
+
+def test_a_copy_of_a_model_answers_alike() -> None:
+    import copy
+    import pickle
+
+    for twin in (copy.deepcopy(MODEL), pickle.loads(pickle.dumps(MODEL))):
+        assert twin.recommend(n=3).to_frame().equals(MODEL.recommend(n=3).to_frame())

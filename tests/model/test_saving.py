@@ -142,3 +142,8 @@ def test_the_training_data_are_known_again_by_their_checksum(tmp_path: Path) -> 
     assert same._data_ == fitted(max_iter=1)._data_
     assert same._data_["checksum"] != other._data_["checksum"]
     assert (same._data_["users"], same._data_["items"], same._data_["entries"]) == (25, 15, MATRIX.nnz)
+
+
+def test_an_element_at_its_infinite_limit_is_kept(tmp_path: Path) -> None:
+    fitted(element=dcpf.elements.ZeroTruncatedPoisson(p=np.inf)).save(tmp_path / "m")
+    assert dcpf.load(tmp_path / "m").element_ == dcpf.elements.ZeroTruncatedPoisson(p=np.inf)

@@ -48,7 +48,7 @@ def test_new_users_are_where_a_fit_with_fixed_items_would_bring_them() -> None:
     rows = slice(65, 80)
     np.testing.assert_allclose(model.user_factors[rows], model.transform(rest), rtol=1e-12)
     W = model.user_posterior_
-    here = Gammas(W.shape[rows], W.row_rate[rows], W.column_rate).with_column_rate(items.sum(axis=0))
+    here = Gammas(W.shape[rows], W.row_rate[rows], W.column_rate)
     stepped = one_step(model, here, model.item_posterior_, rest.matrix, 0.3)
     np.testing.assert_allclose(stepped, model.user_factors[rows], rtol=1e-5, atol=1e-6)
 
@@ -61,18 +61,18 @@ def test_new_items_are_where_a_fit_with_fixed_users_would_bring_them() -> None:
     assert list(model.items_) == ITEMS
     assert model.n_features_in_ == 60
     H = model.item_posterior_
-    here = Gammas(H.shape[45:], H.row_rate[45:], H.column_rate).with_column_rate(users.sum(axis=0))
+    here = Gammas(H.shape[45:], H.row_rate[45:], H.column_rate)
     by_item = sparse.csr_array(COUNTS.matrix[:, 45:].T)
     stepped = one_step(model, here, model.user_posterior_, by_item, 0.3)
     np.testing.assert_allclose(stepped, model.item_factors[45:], rtol=1e-5, atol=1e-6)
 
 
-def test_other_rows_keep_their_bits() -> None:
+def test_other_rows_keep_their_means() -> None:
     model = fitted()
     before = model.user_factors.copy()
     model.partial_fit_users(COUNTS.matrix[[3]], ["u77"])
     same = np.arange(80) != 77
-    np.testing.assert_array_equal(model.user_factors[same], before[same])
+    np.testing.assert_allclose(model.user_factors[same], before[same], rtol=1e-12)
     assert not np.array_equal(model.user_factors[77], before[77])
 
 
@@ -176,3 +176,18 @@ def test_rows_of_the_same_mean_fit_any_column_rate() -> None:
     moved = q.with_column_rate(np.array([2.0, 5.0]))
     np.testing.assert_allclose(moved.mean, q.mean)
     np.testing.assert_array_equal(moved.column_rate, [2.0, 5.0])
+
+
+def test_after_many_new_items_users_are_folded_in_with_their_own_rates() -> None:
+    model = fitted(COUNTS.select(items=np.arange(6)))
+    model.partial_fit_items(COUNTS)
+    why = model.explain(None, "i03", history={"i00": 1})
+    assert (why.parts >= 0.0).all()
+    assert 0.0 < why.prior < why.score
+    folded = model._fold_in(model._new_user({"i00": 1}, 0).matrix)
+    pairs = model.predict_pairs(None, ["i03"], history={"i00": 1})
+    np.testing.assert_allclose(pairs.sessions, folded.mean[0] @ model.item_factors[3])
+    model.partial_fit_users(Counts.from_matrix([[1]], ["new"], ["i00"]))
+    kept = model.user_posterior_.shape[model.users_.find("new")]
+    np.testing.assert_allclose(kept, folded.shape[0], rtol=1e-6)
+    assert (model.user_posterior_.shape > 0.3 - 1e-9).all()

@@ -167,7 +167,7 @@ def _as_dict(model: "DCPF", output: Path, seconds: float) -> dict[str, Any]:
         "items": about.items,
         "entries": about.data["entries"],
         "total": about.data["total"],
-        "sessions": about.sessions,
+        "sessions_per_count": about.sessions_per_count,
         "components": about.components,
         "element": about.element,
         "parameters": about.parameters,
@@ -185,9 +185,9 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
         f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')} and "
         f"{seconds:.1f} seconds. {about.meaning}"
     )
-    screen.print(
-        f"The mean count, {number(total / entries)}, is read as about {number(about.sessions / entries)} sessions."
-    )
+    if about.sessions_per_count is not None:
+        read_as = number(about.sessions_per_count)
+        screen.print(f"The mean count, {number(total / entries)}, is read as about {read_as} sessions.")
     screen.print(f"Written to {plain(output)} ({output.stat().st_size / 1e6:,.1f} MB).", soft_wrap=True)
 
 

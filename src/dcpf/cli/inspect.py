@@ -58,9 +58,13 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
         f"{several(about.components, 'component')}",
         "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
         "element": about.element + (f", {parameters}" if parameters else ""),
-        "": f"{about.meaning} The mean count, {number(data['total'] / data['entries'])}, is read as about "
-        f"{number(about.sessions / data['entries'])} sessions.",
+        "": about.meaning,
     }
+    if about.sessions_per_count is not None:
+        lines[""] += (
+            f" The mean count, {number(data['total'] / data['entries'])}, is read as about "
+            f"{number(about.sessions_per_count)} sessions."
+        )
     from rich.table import Table
 
     made = Table.grid(padding=(0, 2))

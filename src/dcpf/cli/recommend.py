@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
 
-_BLOCK = 8192  # users at once
+_BLOCK = 32_768  # users at once
 _PLAYED = 3  # items of the history that are shown
 
 

@@ -15,7 +15,7 @@ from dcpf.counts.strings import Strings
 
 Id = int | str
 
-_AS_A_SEARCH = 100  # strings that can be read one after another in the time in which one is searched for
+_AS_A_SEARCH = 500  # strings that can be read one after another in the time in which one is searched for
 _SEARCHED = 20_000  # ids among which a misspelt one is looked for; of more, only its neighbours
 _NEIGHBOURS = 200
 _LONGEST_HINT = 100  # characters of an id up to which similar ones are looked for

@@ -1,8 +1,10 @@
 """Rows shared out among threads. What a row gives never depends on who computes it."""
 
+import contextlib
 import itertools
 import numbers
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
@@ -10,6 +12,7 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 # Small enough to share work evenly, large enough that handing out a piece costs nothing beside doing it.
 _PIECES_PER_THREAD = 4
@@ -61,3 +64,25 @@ class Threads:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown()
+
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limits: Any = None
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread only, as long as anybody in the process is in such a block."""
+    global _blas_users, _blas_limits
+    with _blas_lock:
+        _blas_users += 1
+        if _blas_users == 1:
+            _blas_limits = threadpool_limits(1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limits.restore_original_limits()

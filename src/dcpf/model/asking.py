@@ -1,5 +1,6 @@
 """Who asks, and what is known of them: from fresh counts, from the model, or nothing."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,81 +8,132 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.counts import Counts, Id, Ids
+from dcpf.counts import Counts, Id
 from dcpf.inference.updates import Gammas
-from dcpf.model.fitted import Fitted
+from dcpf.model.fitted import Fitted, Floats
+
+Doubles = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where those who ask were found: rows of the fresh counts, and rows of the model; -1 where they are not."""
+class Asked:
+    """Those who ask, each with q(w) and with where they were found, -1 where they were not."""
 
-    fresh: NDArray[np.int64]
-    model: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, asked: list[Id], known: Ids, fresh: Ids | None, *, popular: bool) -> "Places":
-        """Look for them in both. Whoever is in neither is an error, unless `popular`."""
-        nowhere = np.full(len(asked), -1, dtype=np.int64)
-        in_fresh = nowhere if fresh is None else fresh.find_all(asked)
-        in_model = nowhere if (in_fresh >= 0).all() else known.find_all(asked)
-        places = cls(in_fresh, in_model)
-        if places.lost.any() and not popular:
-            known.positions([asked[j] for j in np.flatnonzero(places.lost)], "user")  # raises, naming the first
-        return places
+    ids: list[Id | None]  # as the counts or the model spell them; None for a mere history
+    fresh: Counts | None
+    in_fresh: Rows
+    in_model: Rows
+    shape: Floats
+    rate: Doubles
 
     @property
-    def lost(self) -> NDArray[np.bool_]:
-        """Who was found nowhere."""
-        return (self.fresh < 0) & (self.model < 0)
+    def mean(self) -> Floats:
+        """E[w]."""
+        return (self.shape / self.rate).astype(self.shape.dtype)
+
+    def moments(self) -> tuple[Doubles, Doubles]:
+        """E[w] and E[w^2]."""
+        return moments(self.shape, self.rate)
+
+    def alone(self) -> Gammas:
+        """q(w) of the first, as the updates take it."""
+        half = float(self.rate[0].min()) / 2.0
+        return Gammas(self.shape[:1], np.array([half]), self.rate[0] - half)
 
 
 class Asking(Fitted):
     """Users by id, each with q(w) and what they already have."""
 
-    def _asked(self, users: Any, fresh: Counts | None) -> list[Id]:
-        if users is None:
-            return list(self.users_ if fresh is None else fresh.users)
-        several = [users] if is_one(users) else users
-        return [one.item() if isinstance(one, np.generic) else one for one in several]
-
-    def _posterior(self, asked: list[Id], fresh: Counts | None, *, popular: bool = False) -> tuple[Gammas, Places]:
-        """q(w) of those who ask, and where each was found."""
-        places = Places.of(asked, self.users_, None if fresh is None else fresh.users, popular=popular)
-        W = self.user_posterior_
-        shape = W.shape[np.maximum(places.model, 0)]
-        row_rate = W.row_rate[np.maximum(places.model, 0)]
-        if fresh is not None and (given := places.fresh >= 0).any():
-            folded = self._fold_in(sparse.csr_array(fresh.matrix[places.fresh[given]])).with_column_rate(
-                W.column_rate
+    def _asked(self, users: Any, history: Any, *, popular: bool = False) -> Asked:
+        """Look for users in fresh counts first, then in the model. Whoever is in neither is an error, or average."""
+        wanted = None if users is None else one_or_several(users, "users")
+        fresh = None if history is None else self._fresh(history, wanted)
+        if wanted is None:
+            wanted = list(self.users_ if fresh is None else fresh.users)
+        nowhere = np.full(len(wanted), -1, dtype=np.int64)
+        in_fresh = nowhere if fresh is None else fresh.users.find_all(wanted)
+        in_model = nowhere if (in_fresh >= 0).all() else self.users_.find_all(wanted)
+        if fresh is not None and wanted and not (in_fresh >= 0).any():
+            raise ValueError(
+                f"the history has none of those who ask, {wanted[0]!r} for one: its users are such as "
+                f"{fresh.users[0]!r}; leave users out to ask for all of them"
             )
-            shape[given], row_rate[given] = folded.shape, folded.row_rate
-        if places.lost.any():  # the average user has what is popular
-            mean, row_rate[places.lost] = self.user_factors.mean(axis=0, dtype=np.float64), self._typical_rates[0]
-            shape[places.lost] = mean * (self._typical_rates[0] + W.column_rate)
-        return Gammas(shape, row_rate, W.column_rate), places
-
-    def _seen(self, places: Places, fresh: Counts | None) -> sparse.csr_array:
-        """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
-        empty = self._nobody(1).matrix
-        from_model = (places.fresh < 0) & (places.model >= 0)
-        sources = [
-            empty if fresh is None else fresh.matrix,
-            self._training_counts() if from_model.any() else empty,
-            empty,
+        lost = (in_fresh < 0) & (in_model < 0)
+        if lost.any() and not popular:
+            self.users_.positions([wanted[j] for j in np.flatnonzero(lost)], "user")  # raises, naming the first
+        ids: list[Id | None] = [
+            self.users_[m] if m >= 0 > f else fresh.users[f] if fresh is not None and f >= 0 else one
+            for one, f, m in zip(wanted, in_fresh.tolist(), in_model.tolist(), strict=True)
         ]
-        rows = np.where(from_model, sources[0].shape[0] + places.model, places.fresh)  # -1 is the last, empty row
-        return sparse.csr_array(sparse.vstack(sources, format="csr")[rows])
+        shape, rate = self._posterior(fresh, in_fresh, in_model)
+        if users is None and isinstance(history, Mapping):
+            ids = [None]
+        return Asked(ids, fresh, in_fresh, in_model, shape, rate)
+
+    def _fresh(self, history: Any, wanted: list[Any] | None) -> Counts:
+        """Fresh counts; a mapping is the history of the one who asks."""
+        if isinstance(history, Mapping):
+            if wanted is not None and len(wanted) != 1:
+                raise ValueError(
+                    f"a mapping is the history of one user, but {len(wanted):,} ask; give a table of users, items "
+                    "and counts"
+                )
+            return self._new_user(history, 0 if wanted is None else wanted[0])
+        return self._new_users(history)
+
+    def _posterior(self, fresh: Counts | None, in_fresh: Rows, in_model: Rows) -> tuple[Floats, Doubles]:
+        """Shape and rate of q(w), row by row."""
+        W = self.user_posterior_
+        shape, rate = W.shape[np.maximum(in_model, 0)], W.row_rate[np.maximum(in_model, 0)][:, None] + W.column_rate
+        given = in_fresh >= 0
+        if fresh is not None and given.any():
+            folded = self._fold_in(sparse.csr_array(fresh.matrix[in_fresh[given]]))
+            shape[given], rate[given] = folded.shape, folded.row_rate[:, None] + folded.column_rate
+        lost = ~given & (in_model < 0)
+        if lost.any():  # the average user has what is popular
+            rate[lost] = self._typical_rates[0] + W.column_rate
+            shape[lost] = self.user_factors.mean(axis=0, dtype=np.float64) * rate[lost]
+        return shape, rate
+
+    def _seen(self, asked: Asked) -> sparse.csr_array:
+        """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
+        from_model, given = (asked.in_fresh < 0) & (asked.in_model >= 0), asked.in_fresh >= 0
+        parts = [self._nobody(1).matrix]
+        rows = np.zeros(len(asked.ids), dtype=np.int64)  # the first row is empty
+        if asked.fresh is not None and given.any():
+            rows[given] = sum(part.shape[0] for part in parts) + np.arange(int(given.sum()))
+            parts.append(asked.fresh.matrix[asked.in_fresh[given]])
+        if from_model.any():
+            rows[from_model] = sum(part.shape[0] for part in parts) + np.arange(int(from_model.sum()))
+            parts.append(self._training_counts()[asked.in_model[from_model]])
+        return sparse.csr_array(sparse.vstack(parts, format="csr")[rows])
 
     def _training_counts(self) -> sparse.csr_array:
         if self.history_ is None:
             raise ValueError(
                 "the model was saved without its training counts, so it does not know what its users already have: "
-                "pass history=, or exclude_seen=False to recommend() if known items may come up again"
+                "give these counts (history=, --history), or let known items come up again (exclude_seen=False, "
+                "--include-seen)"
             )
         return self.history_
+
+
+def moments(shape: Floats, rate: Doubles) -> tuple[Doubles, Doubles]:
+    """E[w] and E[w^2] of gammas."""
+    wide = shape.astype(np.float64)
+    return wide / rate, wide * (wide + 1.0) / rate**2
 
 
 def is_one(ids: object) -> bool:
     """Whether this is a single id, and not a list of them."""
     return isinstance(ids, str | int | np.integer)
+
+
+def one_or_several(ids: Any, name: str) -> list[Any]:
+    """The ids as a list."""
+    if is_one(ids):
+        return [ids.item() if isinstance(ids, np.generic) else ids]
+    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):
+        raise TypeError(f"{name} must be an id (integer or string) or a list of ids, found {ids!r}")
+    return [one.item() if isinstance(one, np.generic) else one for one in ids]

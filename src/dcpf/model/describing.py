@@ -11,7 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Id
 from dcpf.elements import Element
-from dcpf.model.fitted import Fitted
+from dcpf.inference.data import Data
+from dcpf.inference.fold_in import expected_sessions
+from dcpf.kernels.threads import Threads
+from dcpf.model.asking import Asking
 
 Doubles = NDArray[np.float64]
 
@@ -50,6 +53,7 @@ class Description:
     has_history: bool
     has_names: bool
     sessions: float  # of all users with all items
+    sessions_per_count: float | None  # behind a count of the training data, if they were kept
     bounds: tuple[float, ...]  # after each iteration
     most_active: tuple[Share, ...]
     most_popular: tuple[Share, ...]
@@ -61,15 +65,13 @@ class Description:
         return plain
 
 
-class Describing(Fitted):
+class Describing(Asking):
     """Models tell what they have learned."""
 
     def describe(self, n_components: int = 10, n_items: int = 5) -> Description:
         """The model at a glance: its largest components, and so many items of each, active users, popular items."""
         check_is_fitted(self)
-        for name, value in (("n_components", n_components), ("n_items", n_items)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
+        _check_whole(n_components=n_components, n_items=n_items)
         W, H = self.user_factors, self.item_factors
         sums = self._column_sums()
         by_component = sums[0] * sums[1]
@@ -85,6 +87,7 @@ class Describing(Fitted):
             has_history=self.history_ is not None,
             has_names=self.names_ is not None,
             sessions=float(by_component.sum()),
+            sessions_per_count=None if self.history_ is None else self._sessions_per_count(),
             bounds=tuple(self.bounds_.tolist()),
             most_active=self._shares(activity, n_items, users=True),
             most_popular=self._shares(popularity, n_items),
@@ -96,10 +99,18 @@ class Describing(Fitted):
     def component(self, number: int, n_items: int = 5) -> Component:
         """One component, with the items that most of its sessions go to."""
         check_is_fitted(self)
+        _check_whole(n_items=n_items)
         size = self.item_factors.shape[1]
-        if not 0 <= number < size:
+        if not isinstance(number, int | np.integer) or not 0 <= number < size:
             raise ValueError(f"there is no component {number}: the model has 0 to {size - 1}")
         return self._component(number, n_items, self._column_sums())
+
+    def _sessions_per_count(self) -> float:
+        with Threads(self.n_jobs) as threads:
+            data = Data.from_matrix(self._training_counts())
+            prior = self._settings_.shape_prior
+            W, H = self.user_posterior_, self.item_posterior_
+            return float(expected_sessions(data, W, H, self.element_, prior, threads).mean())
 
     def _column_sums(self) -> tuple[Doubles, Doubles]:
         """E[W] summed over users, and E[H] over items."""
@@ -120,6 +131,12 @@ class Describing(Fitted):
         names = map(str, ids) if users else (self._catalogue.named(int(place)) for place in places)
         found = zip(ids, names, sessions[places].tolist(), strict=True)
         return tuple(Share(one, name, value, value / total) for one, name, value in found)
+
+
+def _check_whole(**numbers: object) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
 
 
 def meaning(element: Element) -> str:

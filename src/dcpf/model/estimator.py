@@ -134,7 +134,10 @@ class DCPF(
         self.callback = callback
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn from a users x items matrix of counts: scipy sparse, or anything numpy makes a matrix from."""
+        """Learn from counts: a `Counts`, a table of users, items and counts, or a users x items matrix.
+
+        A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
+        """
         settings = self._settings()
         counts = Counts.of(X)
         matrix = counts.matrix
@@ -198,7 +201,10 @@ class DCPF(
         self._keep(state.W, state.H)
 
     def transform(self, X: Any) -> Floats:
-        """E[W] of users not seen in the fit, one row of counts each, with the items held fixed."""
+        """E[W] of users not seen in the fit, with the items held fixed: a row for each row of counts.
+
+        Of a table, for each of its users in ascending order.
+        """
         check_is_fitted(self)
         return self._fold_in(self._new_users(X).matrix).mean
 

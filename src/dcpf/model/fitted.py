@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf.counts import Counts, Ids, Strings, count_matrix
+from dcpf.counts import Counts, Id, Ids, Strings, count_matrix
 from dcpf.elements import Element
 from dcpf.inference.data import Data
 from dcpf.inference.fold_in import fold_in
@@ -46,6 +46,11 @@ class Fitted:
         self.n_features_in_ = len(H.shape)
         self.__dict__.pop("_user_factors", None)
         self.__dict__.pop("_item_factors", None)
+
+    def __getstate__(self) -> Any:
+        """A pickle or a copy computes means anew."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ("_user_factors", "_item_factors")}
 
     @property
     def user_factors(self) -> Floats:
@@ -85,15 +90,20 @@ class Fitted:
         """Counts of whatever users, with the columns of the model.
 
         A matrix must have a column for each item of the model. Where there are ids, items that the model does not
-        know are left out, and it is said how many. A mapping of items to counts is the history of one user.
+        know are left out, and it is said how many.
         """
-        if isinstance(X, Mapping):
-            X = Counts.from_matrix([list(X.values())], items=list(X), allow_empty=True) if X else self._nobody(1)
-        elif not has_ids(X):
+        if not has_ids(X):
             matrix = count_matrix(X, allow_empty=True)
             validate_data(self, matrix, skip_check_array=True, reset=False)
             return Counts.from_matrix(matrix, items=self.items_, allow_empty=True)
         return self._like_model(Counts.of(X, allow_empty=True), axis=1)
+
+    def _new_user(self, history: Mapping[Any, Any], user: Id) -> Counts:
+        """The counts of one user, given by item, with the columns of the model."""
+        if not history:
+            return replace(self._nobody(1), users=Ids.of([user], "user"))
+        counts = Counts.from_matrix([list(history.values())], [user], list(history), allow_empty=True)
+        return self._like_model(counts, axis=1)
 
     def _nobody(self, rows: int) -> Counts:
         """Users without any count."""

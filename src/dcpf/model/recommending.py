@@ -1,6 +1,6 @@
 """Recommend, predict, find what is similar, explain."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,12 +9,12 @@ from scipy import sparse
 from scipy.special import digamma
 from sklearn.utils.validation import check_is_fitted
 
-from dcpf.counts import Id
+from dcpf.counts import Counts, Id
 from dcpf.inference.data import Data
 from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.updates import Gammas
 from dcpf.kernels.threads import Threads
-from dcpf.model.asking import Asking, is_one
+from dcpf.model.asking import Asking, is_one, moments, one_or_several
 from dcpf.model.fitted import Floats
 from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
@@ -61,45 +61,50 @@ class Recommending(Asking):
         if unknown not in ("raise", "popular"):
             raise ValueError(f"unknown must be 'raise' or 'popular', found {unknown!r}")
         single = is_one(users) or (users is None and isinstance(history, Mapping))
-        fresh = None if history is None else self._new_users(history)
-        asked = self._asked(users, fresh)
-        if users is None and fresh is None:
-            W, left_out = self.user_factors, self._training_counts() if exclude_seen else None
-        else:
-            q, places = self._posterior(asked, fresh, popular=unknown == "popular")
-            W, left_out = q.mean, self._seen(places, fresh) if exclude_seen else None
-        if left_out is None:
-            left_out = sparse.csr_array((len(asked), len(self.items_)), dtype=np.int64)
-        candidates = self._candidates(allow, deny)
+        everyone = users is None and history is None
+        asked = None if everyone else self._asked(users, history, popular=unknown == "popular")
+        ids = list(self.users_) if asked is None else asked.ids
+        left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
+        if exclude_seen:
+            left_out = self._training_counts() if asked is None else self._seen(asked)
         if deny_by_user:
-            left_out = left_out + self._denied(asked, deny_by_user)
-        H = self.item_factors
+            left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
+        W, H = self.user_factors if asked is None else asked.mean, self.item_factors
+        candidates = self._candidates(allow, deny)
         if candidates is not None:
             H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
-        left_out = left_out.sorted_indices()
         with Threads(self.n_jobs) as threads:
-            ranked = top_n(W, H, n, left_out, threads)
+            ranked = top_n(W, H, n, left_out.sorted_indices(), threads)
         if candidates is not None:
             ranked = ranked.renumbered(candidates)
-        shown: list[Id | None] = [None] if single and users is None else [*asked]  # a mere history has no name
-        return Recommendations(shown, self._catalogue, ranked, single, self.element_)
+        return Recommendations(ids, self._catalogue, ranked, single, self.element_)
 
     def predict_pairs(self, users: Any, items: Any, *, history: Any = None) -> Predictions:
-        """What is expected of pairs: sessions, counts, probabilities, an interval. One user goes with all items."""
+        """What is expected of pairs: sessions, counts, probabilities, an interval. One user goes with all items.
+
+        With a mapping of items to counts as `history`, `users` may be None.
+        """
         check_is_fitted(self)
-        asked, wanted = ([one] if is_one(one) else list(one) for one in (users, items))
-        asked, wanted = asked * (len(wanted) if is_one(users) else 1), wanted * (len(asked) if is_one(items) else 1)
-        if len(asked) != len(wanted):
-            raise ValueError(f"users and items must be pairs, found {len(asked):,} users and {len(wanted):,} items")
+        wanted = one_or_several(items, "items")
+        asking = None if users is None else one_or_several(users, "users")
+        distinct = None if asking is None else list(dict.fromkeys(asking))
+        asked = self._asked(distinct, history)
+        row_of = {one: row for row, one in enumerate(distinct or [None])}
+        rows = [row_of[one] for one in asking or [None]]
+        if len(rows) == 1 and (users is None or is_one(users)):
+            rows *= len(wanted)
+        elif is_one(items):
+            wanted *= len(rows)
+        if len(rows) != len(wanted):
+            raise ValueError(f"users and items must be pairs, found {len(rows):,} users and {len(wanted):,} items")
         places = self.items_.positions(wanted, "item")
-        of_users: dict[Id, int] = {one: row for row, one in enumerate(dict.fromkeys(asked))}
-        q, _ = self._posterior(list(of_users), None if history is None else self._new_users(history))
-        rows = np.array([of_users[one] for one in asked], dtype=np.int64)
-        w, w2 = _moments(q, rows)
-        h, h2 = _moments(self.item_posterior_, places)
+        w, w2 = (moment[rows] for moment in asked.moments())
+        H = self.item_posterior_
+        h, h2 = moments(H.shape[places], H.row_rate[places][:, None] + H.column_rate)
         mean = w * h
         variance = (w2 * h2 - mean**2).sum(axis=1)
-        return Predictions(asked, places, self._catalogue, self.element_, mean.sum(axis=1), variance)
+        ids = [asked.ids[row] for row in rows]
+        return Predictions(ids, places, self._catalogue, self.element_, mean.sum(axis=1), variance)
 
     def similar_items(self, items: Any, n: int = 10) -> Similar:
         """The n items whose listeners are most alike: by the cosine of where their sessions come from."""
@@ -113,24 +118,25 @@ class Recommending(Asking):
         shares = self.user_factors * self.item_factors.sum(axis=0, dtype=np.float64)
         return self._similar(Catalogue(self.users_), shares, users, n, "user")
 
-    def explain(self, user: Any = None, item: Any = None, *, history: Any = None) -> Explanation:
+    def explain(self, user: Any, item: Any, *, history: Any = None) -> Explanation:
         """Why this item for this user: the parts of the score by component, and by item of the history.
 
-        With a mapping of items to counts as `history`, `user` may be left out.
+        With a history of one user, such as a mapping of items to counts, `user` may be None.
         """
         check_is_fitted(self)
-        place = int(self.items_.positions([item], "item")[0])
-        fresh = None if history is None else self._new_users(history)
-        asked = self._asked(None if user is None and fresh is not None else [user], fresh)[:1]
-        q, places = self._posterior(asked, fresh)
-        seen = self._seen(places, fresh)
+        place = int(self.items_.positions(one_or_several(item, "item"), "item")[0])
+        if user is None and history is None:
+            raise ValueError("explain whose list? Give a user, or a history")
+        asked = self._asked(user, history)
+        if len(asked.ids) != 1:
+            raise ValueError(f"an explanation is for one user, found {len(asked.ids):,}; pass user= to say which")
+        seen, q, prior = self._seen(asked), asked.alone(), self._settings_.shape_prior
         known, counts = seen.indices.astype(np.int64), seen.data
         with Threads(self.n_jobs) as threads:
             data = Data.from_matrix(seen)
-            prior = self._settings_.shape_prior
             sessions = expected_sessions(data, q, self.item_posterior_, self.element_, prior, threads)
         sessions = sessions[np.argsort(data.by_user.indices, kind="stable")]  # by item, as `seen` is
-        shape, rate = q.shape[0].astype(np.float64), q.row_rate[0] + q.column_rate
+        shape, rate = asked.shape[0].astype(np.float64), asked.rate[0]
         geometric = _geometric(q, np.zeros(1, dtype=np.int64)) * _geometric(self.item_posterior_, known)
         shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
         h = self.item_factors[place].astype(np.float64)
@@ -138,7 +144,7 @@ class Recommending(Asking):
         order = np.argsort(-parts, kind="stable")
         components = shape / rate * h
         return Explanation(
-            user=asked[0] if user is not None else None,
+            user=asked.ids[0],
             item=place,
             catalogue=self._catalogue,
             score=float(components.sum()),
@@ -150,24 +156,29 @@ class Recommending(Asking):
             parts=parts[order],
         )
 
-    def _denied(self, asked: list[Id], deny_by_user: Mapping[Any, Iterable[Id]]) -> sparse.csr_array:
+    def _denied(
+        self, ids: Sequence[Id | None], fresh: Counts | None, deny_by_user: Mapping[Any, Iterable[Id]]
+    ) -> sparse.csr_array:
         """Ones at the items to leave out for one user each."""
-        found: list[NDArray[np.int64] | list[int]] = [
-            self.items_.find_all(_several(deny_by_user[one], "deny_by_user")) if one in deny_by_user else []
-            for one in asked
-        ]
-        rows = np.repeat(np.arange(len(asked)), [len(items) for items in found])
-        columns = np.concatenate([np.empty(0, dtype=np.int64), *found]).astype(np.int64)
+        if not isinstance(deny_by_user, Mapping):
+            raise TypeError(f"deny_by_user must map users to lists of items, found {deny_by_user!r}")
+        denied: dict[Id | None, list[Any]] = {}
+        for user, items in deny_by_user.items():
+            sources = [self.users_] if fresh is None else [fresh.users, self.users_]
+            kept = next((known[place] for known in sources if (place := known.find(user)) is not None), user)
+            denied.setdefault(kept, []).extend(_several(items, "deny_by_user"))
+        found = [self.items_.find_all(denied.get(one, [])) for one in ids]
+        rows = np.repeat(np.arange(len(ids)), [len(items) for items in found])
+        columns = np.concatenate([np.empty(0, dtype=np.int64), *found])
         known = columns >= 0
-        shape = (len(asked), len(self.items_))
         ones = np.ones(int(known.sum()), dtype=np.int64)
-        return sparse.csr_array((ones, (rows[known], columns[known])), shape=shape)
+        return sparse.csr_array((ones, (rows[known], columns[known])), shape=(len(ids), len(self.items_)))
 
     def _similar(self, catalogue: Catalogue, shares: Floats, asked: Any, n: int, what: str) -> Similar:
         _check_n(n)
-        several = [asked] if is_one(asked) else list(asked)
-        places = catalogue.ids.positions(several, what)
-        unit = (shares / np.linalg.norm(shares, axis=1, keepdims=True)).astype(self.item_factors.dtype)
+        places = catalogue.ids.positions(one_or_several(asked, f"{what}s"), what)
+        norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        unit = (shares / norm).astype(self.item_factors.dtype)
         itself = sparse.csr_array(
             (np.ones(len(places), dtype=np.int64), (np.arange(len(places)), places)), shape=(len(places), len(unit))
         )
@@ -188,13 +199,6 @@ class Recommending(Asking):
             known = self.items_.find_all(_several(deny, "deny"))
             open_to[known[known >= 0]] = False
         return np.flatnonzero(open_to)
-
-
-def _moments(q: Gammas, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """E[w] and E[w^2] of these rows."""
-    shape = q.shape[rows].astype(np.float64)
-    rate = q.row_rate[rows][:, None] + q.column_rate
-    return shape / rate, shape * (shape + 1.0) / rate**2
 
 
 def _geometric(q: Gammas, rows: NDArray[np.int64]) -> NDArray[np.float64]:

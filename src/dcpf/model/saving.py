@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, NDArray[Any]]
 Path = str | os.PathLike[str]
-
-_PLAIN = bool | int | float | str | None
 
 
 class Saving(Fitted):
@@ -76,7 +75,7 @@ class Saving(Fitted):
 
 
 def load(path: Path) -> "DCPF":
-    """The model in a file that `DCPF.save` has written. It is mapped into memory: what is not used is not read."""
+    """The model in a file that `DCPF.save` has written. It is mapped into memory: factors are read when used."""
     from dcpf.model.estimator import DCPF
 
     arrays, description = store.read(path)
@@ -135,7 +134,9 @@ def _pair(prior: Any) -> Any:
 
 
 def _element_to_plain(element: Element) -> dict[str, Any]:
-    return {"name": element.name, "parameters": element.parameters}
+    """JSON has no infinity, where some elements have a limit: a number that is not finite is spelt out."""
+    numbers = {name: value if math.isfinite(value) else str(value) for name, value in element.parameters.items()}
+    return {"name": element.name, "parameters": numbers}
 
 
 def _element_from_plain(plain: Mapping[str, Any]) -> Element:
@@ -146,7 +147,7 @@ def _element_from_plain(plain: Mapping[str, Any]) -> Element:
             f"the model has the element {name!r}, which is none of {', '.join(elements.names())}; if it is one of "
             "your own, import its file first"
         )
-    return dataclasses.replace(elements.get(name), **parameters)
+    return dataclasses.replace(elements.get(name), **{key: float(value) for key, value in parameters.items()})
 
 
 def _strings_to_arrays(name: str, strings: Strings) -> dict[str, NDArray[Any]]:
@@ -168,8 +169,11 @@ def _ids_to_arrays(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
 
 
 def _ids_from_arrays(name: str, arrays: Arrays) -> Ids:
-    values = arrays.get(f"{name}.integers")
-    return Ids(_strings_from_arrays(name, arrays) if values is None else values, arrays.get(f"{name}.order"))
+    integers, order = arrays.get(f"{name}.integers"), arrays.get(f"{name}.order")
+    values = _strings_from_arrays(name, arrays) if integers is None else integers
+    whole = order is None or (len(order) == len(values) and bool((np.sort(order) == np.arange(len(order))).all()))
+    _check(whole, f"the order of {name} is not whole")
+    return Ids(values, order)
 
 
 def _counts_to_arrays(matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:

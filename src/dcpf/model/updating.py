@@ -18,7 +18,11 @@ Names = tuple[Strings | None, Places]
 
 
 class Updating(Fitted):
-    """One side is learned anew for some rows, the other side is held fixed."""
+    """One side is learned anew for some rows, the other side is held fixed.
+
+    Rows of factors go with `users_` and `items_`, whose order may change: ascending ids stay ascending. While a model
+    is updated nobody may ask it, in another thread say; update a copy and put it in its place.
+    """
 
     def partial_fit_users(self, X: Any, users: Iterable[Id] | None = None) -> Self:
         """Learn new users, and known ones anew, from their counts as they are now. The items stay as they are.
@@ -30,12 +34,13 @@ class Updating(Fitted):
         """
         check_is_fitted(self)
         counts = self._rows_with_ids(X, users)
-        folded = self._fold_in(counts.matrix).with_column_rate(self.user_posterior_.column_rate)
+        folded = self._fold_in(counts.matrix)
         ids, old, new = self.users_.union(counts.users)
         if self.history_ is not None:
             self.history_ = _replace_rows(self.history_, old, counts.matrix, new, len(ids))
         self.users_ = ids
-        self._keep(_merge(self.user_posterior_, old, folded, new, len(ids)), self.item_posterior_)
+        W = _merge(self.user_posterior_, old, folded, new, len(ids))
+        self._keep(W, self.item_posterior_)
         return self
 
     def partial_fit_items(self, X: Any, items: Iterable[Id] | None = None) -> Self:
@@ -43,12 +48,13 @@ class Updating(Fitted):
 
         X is users x items, as everywhere, and holds all counts of these items: a `Counts`, a table, or a matrix with
         a row for each user of the model, whose columns are `items`. Users that the model does not know are left out;
-        see `partial_fit_users`.
+        see `partial_fit_users`. Users do not learn from these counts before `partial_fit_users` or the next fit;
+        until then `explain` counts the items in as if they had.
         """
         check_is_fitted(self)
         counts = self._columns_with_ids(X, items)
         by_item = sparse.csr_array(counts.matrix.T)
-        folded = self._fold_in(by_item, items=True).with_column_rate(self.item_posterior_.column_rate)
+        folded = self._fold_in(by_item, items=True)
         ids, old, new = self.items_.union(counts.items)
         if self.history_ is not None:
             columns = _replace_rows(sparse.csr_array(self.history_.T), old, by_item, new, len(ids))
@@ -56,13 +62,15 @@ class Updating(Fitted):
         if self.names_ is not None or counts.names is not None:
             self.names_ = _merge_names((self.names_, old), (counts.names, new), len(ids))
         self.items_ = ids
-        self._keep(self.user_posterior_, _merge(self.item_posterior_, old, folded, new, len(ids)))
+        H = _merge(self.item_posterior_, old, folded, new, len(ids))
+        self._keep(self.user_posterior_, H)
         return self
 
     def forget_users(self, users: Iterable[Id]) -> Self:
         """Remove these users from the model: their ids, counts and factors.
 
-        What all items have in common was learned from many users, and is not learned anew.
+        What all items have in common was learned from many users, and is not learned anew. What `describe` says of
+        the training data is about all that there were, these users included.
         """
         check_is_fitted(self)
         gone = self.users_.positions(users, "user")
@@ -110,11 +118,11 @@ def _needed(ids: Iterable[Id] | None, name: str, what: str) -> Iterable[Id]:
 
 
 def _merge(old: Gammas, old_places: Places, new: Gammas, new_places: Places, rows: int) -> Gammas:
-    """Rows of both at their places; where both have one, the new row is taken."""
+    """Rows of both at their places; where both have one, the new row is taken. The old ones keep their means."""
     shape, row_rate = np.empty((rows, old.shape.shape[1]), dtype=old.shape.dtype), np.empty(rows)
-    for gammas, places in ((old, old_places), (new, new_places)):
+    for gammas, places in ((old.with_column_rate(new.column_rate), old_places), (new, new_places)):
         shape[places], row_rate[places] = gammas.shape, gammas.row_rate
-    return Gammas(shape, row_rate, old.column_rate)
+    return Gammas(shape, row_rate, new.column_rate)
 
 
 def _replace_rows(

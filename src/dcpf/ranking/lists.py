@@ -57,24 +57,34 @@ class Catalogue:
         """Columns of a table: ids under the name `what`, and names if there are any."""
         import polars as pl
 
-        columns = {what: ids_series(self.ids, places)}
+        columns = {what: ids_column(ids_array(self.ids, places).tolist())}
         if self.names is not None:
-            columns["name"] = pl.Series(self.names, dtype=pl.String).gather(places)
+            columns["name"] = pl.Series(_taken(self.names, places), dtype=pl.String)
         return columns
-
-
-def ids_series(ids: Ids, places: NDArray[np.int64]) -> "pl.Series":
-    """The ids at these places."""
-    import polars as pl
-
-    if isinstance(ids.values, Strings):
-        return pl.Series(ids.values, dtype=pl.String).gather(places)
-    return pl.Series(np.asarray(ids.values)[places])
 
 
 def ids_array(ids: Ids, places: NDArray[np.int64]) -> NDArray[Any]:
     """The ids at these places: int64, or objects that are strings."""
-    return np.array(ids.at(places), dtype=object if ids.are_strings else np.int64)
+    if isinstance(ids.values, Strings):
+        return np.array(_taken(ids.values, places), dtype=object)
+    return np.asarray(ids.values)[places]
+
+
+def ids_column(ids: Sequence[Id | None]) -> "pl.Series":
+    """Ids as a column: integers, or strings if one of them is."""
+    import polars as pl
+
+    if all(isinstance(one, int) for one in ids):
+        return pl.Series(ids, dtype=pl.Int64)
+    return pl.Series([None if one is None else str(one) for one in ids], dtype=pl.String)
+
+
+def _taken(strings: Strings, places: NDArray[np.int64]) -> list[str]:
+    """The strings at these places; each is decoded once if there are many."""
+    if len(places) < len(strings):
+        return [strings[int(place)] for place in places]
+    decoded = list(strings)
+    return [decoded[place] for place in places.tolist()]
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,13 +104,11 @@ class Lists:
         indptr = self.ranked.indptr
         ids = np.split(ids_array(self.catalogue.ids, self.ranked.columns), indptr[1:-1])
         scores = np.split(self.ranked.scores, indptr[1:-1])
-        return iter((ids[0], scores[0]) if self.single else (ids[: len(self)], scores[: len(self)]))
-
-    def __len__(self) -> int:
-        return len(self.asked)
+        n = len(self.asked)
+        return iter((ids[0], scores[0]) if self.single else (ids[:n], scores[:n]))
 
     def __repr__(self) -> str:
-        of = repr(self.asked[0]) if self.single else f"{len(self):,}"
+        of = repr(self.asked[0]) if self.single else f"{len(self.asked):,}"
         return f"<{type(self).__name__} for {of}: {len(self.ranked.columns):,} in all; .to_frame() shows them>"
 
     def _frame(self, asked: str, of: str, columns: dict[str, Any]) -> "pl.DataFrame":
@@ -110,7 +118,7 @@ class Lists:
         ranks = np.arange(len(self.ranked.columns)) - np.repeat(self.ranked.indptr[:-1], lengths) + 1
         return pl.DataFrame(
             {
-                asked: pl.Series(self.asked).gather(np.repeat(np.arange(len(self)), lengths)),
+                asked: ids_column(self.asked).gather(np.repeat(np.arange(len(self.asked)), lengths)),
                 **self.catalogue.columns(self.ranked.columns, of),
                 "rank": ranks,
                 **columns,

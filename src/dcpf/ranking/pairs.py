@@ -9,7 +9,7 @@ from scipy.special import gammaincinv
 
 from dcpf.counts import Id
 from dcpf.elements import Element
-from dcpf.ranking.lists import Catalogue, meanings
+from dcpf.ranking.lists import Catalogue, ids_column, meanings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ Doubles = NDArray[np.float64]
 class Predictions:
     """Expected sessions of pairs of a user and an item, and what follows from them."""
 
-    users: list[Id]
+    users: list[Id | None]
     items: NDArray[np.int64]  # places in the catalogue
     catalogue: Catalogue
     element: Element
@@ -45,9 +45,11 @@ class Predictions:
         return meanings(self.sessions, self.element)["probability"]
 
     def at_least(self, m: int) -> Doubles:
-        """The probability of a count of m or more, given the expected sessions."""
-        if m < 1:
-            return np.ones(len(self))
+        """The probability of a count of m or more, given the expected sessions. NaN beyond 1 in the binary limit."""
+        if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 0:
+            raise ValueError(f"m must be a whole number >= 0, found {m!r}")
+        if m < 2 or self.element.limit == "binary":
+            return (np.ones(len(self)), self.probabilities, np.full(len(self), np.nan))[min(m, 2)]
         below = [self.element.marginal_pmf(float(rate), m - 1).sum() for rate in self.sessions]
         return np.maximum(0.0, 1.0 - np.array(below, dtype=np.float64))
 
@@ -69,7 +71,7 @@ class Predictions:
         low, high = self.interval()
         return pl.DataFrame(
             {
-                "user": pl.Series(self.users),
+                "user": ids_column(self.users),
                 **self.catalogue.columns(self.items, "item"),
                 **meanings(self.sessions, self.element),
                 "sessions_low": low,

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from dcpf.kernels.best import RUN, Excluded, Kept, keep_best, nothing_kept, rank_exactly
-from dcpf.kernels.threads import Threads
+from dcpf.kernels.threads import Threads, one_blas_thread
 
 Floats = NDArray[np.floating]
 
@@ -37,6 +36,8 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
     and for many, and for any number of threads.
     """
     rows, columns = len(W), len(H)
+    if excluded.shape != (rows, columns) or W.shape[1] != H.shape[1]:
+        raise ValueError(f"shapes do not fit: W {W.shape}, H {H.shape}, excluded {excluded.shape}")
     n = min(n, columns)
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
@@ -53,7 +54,7 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
 
     blocks = -(-rows // _ROWS)
     if blocks > 1 and columns:
-        with threadpool_limits(1, user_api="blas"):  # one thread to a product: the blocks are in several
+        with one_blas_thread():  # to a product: the blocks are in several
             threads.run(rank_blocks, np.arange(blocks + 1))
     elif rows and columns:
         rank_blocks(0, 1)
