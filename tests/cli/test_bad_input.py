@@ -132,7 +132,8 @@ def test_row_38_a_full_disk_is_code_1_and_the_old_file_stays(
     import resource
 
     target = tmp_path / "out.csv"
-    target.write_text("the old one")
+    old = model.read_bytes()
+    target.write_bytes(old)
     asked = ("fit", plays, "-o", target, *LEAN) if what == "a model" else ("recommend", model, "--all", "-o", target)
     result = run_alone(*asked, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)))
     assert result.returncode == 1, result.stderr
@@ -140,7 +141,7 @@ def test_row_38_a_full_disk_is_code_1_and_the_old_file_stays(
     assert last.startswith(f"dcpf: {target}: not ")
     assert "too large" in last
     assert "Traceback" not in result.stderr
-    assert target.read_text() == "the old one"
+    assert target.read_bytes() == old
     assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
 
 

@@ -122,8 +122,8 @@ def test_a_wrong_output_is_refused_before_anything_is_read(plays: Path, folder: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_an_interrupt_says_so_and_leaves_the_old_model(plays: Path, tmp_path: Path) -> None:
-    (tmp_path / "m").write_text("the old model")
+def test_an_interrupt_says_so_and_leaves_the_old_model(plays: Path, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(model.read_bytes())
     command = ["fit", str(plays), "-o", str(tmp_path / "m"), "--tol", "0", "--max-iter", "100000000"]
     # The first iteration is waited for by a callback that no option gives: the program is started from Python.
     program = (
@@ -144,4 +144,11 @@ def test_an_interrupt_says_so_and_leaves_the_old_model(plays: Path, tmp_path: Pa
     assert said.endswith(f"dcpf: interrupted; {tmp_path / 'm'} was not written\n")
     assert "Traceback" not in said
     assert [one.name for one in tmp_path.iterdir()] == ["m"]
-    assert (tmp_path / "m").read_text() == "the old model"
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
+
+
+def test_only_a_model_is_replaced_by_a_model(plays: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "thesis.txt"
+    precious.write_text("years of work")
+    assert "is no model" in refused("fit", plays, "-o", precious)
+    assert precious.read_text() == "years of work"

@@ -137,8 +137,8 @@ def test_a_model_without_its_counts_says_how_to_be_asked(bare: Path, folder: Pat
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "for whom?"),
-        (("--user", "bob", "--all", "--json"), "for whom?"),
+        ((), "give --user"),
+        (("--user", "bob", "--all", "--json"), "give --user"),
         (("--all",), "-o"),
         (("--all", "-o", "lists.txt"), ".parquet, .csv, .json, found '.txt'"),
         (("--all", "-o", "lists"), "found 'none'"),

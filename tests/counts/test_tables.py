@@ -143,8 +143,8 @@ def test_missing_column_names_those_found_and_wanted() -> None:
         "no item column",
         "user, thing, count",
         "wanted user, item and count",
-        "item_column=",
-        "--item-column",
+        "Counts.from_table(table, item_column=",
+        "table.to_numpy()",
     ]:
         assert word in str(error.value)
     assert sums(from_table(pl.DataFrame({"user": [1], "thing": [2], "count": [3]}), item_column="thing")) == {

@@ -86,8 +86,11 @@ def test_lists_of_items_restrict_what_is_recommended() -> None:
         return set(next(iter(MODEL.recommend("user 3", n=20, **lists))))
 
     everything = first()
-    assert first(allow=["item 0", "item 2", "not there"]) == {"item 0", "item 2"}
-    assert first(deny=["item 0", "not there"]) == everything - {"item 0"}
+    with pytest.warns(UserWarning, match=r"allow: 1 of 3 items are unknown .* 'not there'"):
+        assert first(allow=["item 0", "item 2", "not there"]) == {"item 0", "item 2"}
+    with pytest.warns(UserWarning, match=r"deny: 1 of 2 items are unknown .* 'not there'") as said:
+        assert first(deny=["item 0", "not there"]) == everything - {"item 0"}
+    assert said[0].filename == __file__
     assert first(allow=["item 0", "item 2"], deny=["item 0"]) == {"item 2"}
     assert first(deny_by_user={"user 3": ["item 4"], "user 5": ["item 0"], "stranger": []}) == everything - {"item 4"}
     with pytest.raises(TypeError, match="allow must be a list"):
@@ -393,3 +396,31 @@ def test_a_copy_of_a_model_answers_alike() -> None:
 
     for twin in (copy.deepcopy(MODEL), pickle.loads(pickle.dumps(MODEL))):
         assert twin.recommend(n=3).to_frame().equals(MODEL.recommend(n=3).to_frame())
+
+
+def test_items_may_be_called_by_their_names() -> None:
+    by_id, by_name = MODEL.explain("user 3", "item 4"), MODEL.explain("user 3", "ITEM 4")
+    assert by_id.to_dict() == by_name.to_dict()
+    assert MODEL.similar_items("Item 4").to_frame().equals(MODEL.similar_items("item 4").to_frame())
+    assert MODEL.predict_pairs("user 3", ["ITEM 4", "item 5"]).sessions.shape == (2,)
+    named, plain = (MODEL.recommend(n=3, history={one: 3}).to_frame() for one in ("ITEM 4", "item 4"))
+    assert named.equals(plain)
+    with pytest.raises(dcpf.UnknownId, match="did you mean 'ITEM 1"):
+        MODEL.similar_items("ITEM 1x")
+
+
+def test_an_empty_history_is_offered_what_is_popular() -> None:
+    popular = MODEL.recommend("stranger", n=5, unknown="popular")
+    empty = MODEL.recommend(n=5, history={})
+    assert empty.ranked.columns.tolist() == popular.ranked.columns.tolist()
+
+
+def test_a_pandas_series_is_a_history_and_a_list_of_items_is_none() -> None:
+    import pandas as pd
+
+    series = MODEL.recommend(n=3, history=pd.Series({"item 0": 3, "item 2": 1})).to_frame()
+    assert series.equals(MODEL.recommend(n=3, history={"item 0": 3, "item 2": 1}).to_frame())
+    with pytest.raises(TypeError, match="a mapping of items to counts"):
+        MODEL.recommend(history=["item 0"])
+    with pytest.raises(TypeError, match="or a list of ids"):
+        MODEL.recommend(pd.DataFrame({"user": ["user 3"]}))

@@ -191,3 +191,11 @@ def test_after_many_new_items_users_are_folded_in_with_their_own_rates() -> None
     kept = model.user_posterior_.shape[model.users_.find("new")]
     np.testing.assert_allclose(kept, folded.shape[0], rtol=1e-6)
     assert (model.user_posterior_.shape > 0.3 - 1e-9).all()
+
+
+def test_a_warm_start_keeps_names_and_tells_when_nothing_is_in_common() -> None:
+    model = fitted(COUNTS.with_names({"i03": "Three"}), warm_start=True)
+    model.fit(COUNTS.select(items=np.arange(2, 60)))
+    assert dict(zip(model.items_, model.names_, strict=True))["i03"] == "Three"
+    with pytest.warns(UserWarning, match="no users, or no items, in common"):
+        model.fit(Counts.from_matrix(COUNTS.matrix, [f"other {j}" for j in range(80)], ITEMS))

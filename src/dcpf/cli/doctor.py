@@ -11,7 +11,7 @@ import typer
 
 import dcpf
 from dcpf.cli.inputs import Json
-from dcpf.cli.output import console, plain, print_json
+from dcpf.cli.output import console, plain, print_json, size
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors")
 
@@ -92,7 +92,7 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'system':14} {machine['system']}")
     screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
     state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
-    screen.print(f"{'compiled code':14} {cache['files']} files, {cache['bytes'] / 1e6:.1f} MB, {state}")
+    screen.print(f"{'compiled code':14} {cache['files']} files, {size(cache['bytes'])}, {state}")
     for folder in cache["folders"]:
         screen.print(f"{'':14} {plain(folder)}", soft_wrap=True)
     if "model" in found and found["model"]["ok"]:

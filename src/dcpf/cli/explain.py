@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import History, Json, Model, check_least, find_items, find_users, load, read
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Model,
+    UserColumn,
+    check_least,
+    columns,
+    find_items,
+    find_users,
+    load,
+    read,
+)
 from dcpf.cli.output import console, heading, number, numbers, print_json, several, table, word
 
 if TYPE_CHECKING:
@@ -23,13 +36,16 @@ def explain(
     user: Annotated[str, typer.Option(show_default=False, help="For whom.")],
     item: Annotated[str, typer.Option(show_default=False, help="What, by id or name.")],
     history: History = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
     n: Annotated[int, typer.Option("-n", help="How many items of the history to show.")] = 10,
     json: Json = False,
 ) -> None:
     """Explain why an item is recommended to a user."""
     check_least(n=(n, 1))
     fitted = load(model)
-    counts = None if history is None else read(history)
+    counts = None if history is None else read(history, **columns(user_column, item_column, count_column))
     (who,), (what,) = find_users(fitted, counts, [user]), find_items(fitted, [item])
     why = fitted.explain(who, what, history=counts)
     if json:
@@ -77,5 +93,9 @@ def _show_components(screen: "Console", why: "Explanation", model: "DCPF") -> No
     for k, part in zip(order.tolist(), numbers(why.components[order]), strict=True):
         top = ", ".join(one.name for one in model.component(k, _ITEMS).items)
         made.add_row(str(k), word(top), part, f"{why.components[k] / why.score:.0%}")
+    others = len(why.components) - len(order)
+    if others > 0:
+        rest = why.score - float(why.components[order].sum())
+        made.add_row("", f"({several(others, 'other component')})", number(rest), f"{rest / why.score:.0%}")
     heading(screen, "By component")
     screen.print(made)

@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import Json, Threads, check_least, find_items, load, read
-from dcpf.cli.output import check_output, console, number, plain, print_json, several
+from dcpf.cli.inputs import (
+    CountColumn,
+    ItemColumn,
+    Json,
+    Threads,
+    UserColumn,
+    catalogue,
+    check_least,
+    columns,
+    find_items,
+    load,
+    read,
+)
+from dcpf.cli.output import check_output, console, number, plain, print_json, several, size
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
-    from dcpf.model.describing import Share
 
 _TABS = ("\\t", "tab")
 
@@ -46,11 +57,9 @@ def fit(
     names: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
     ] = None,
-    user_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="By name, or number from 0.  [default: found by its name]")
-    ] = None,
-    item_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Likewise.")] = None,
-    count_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Likewise.")] = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
     delimiter: Annotated[
         str | None, typer.Option(help="Between the columns of a text file, such as ';' or tab.  [default: found]")
     ] = None,
@@ -71,7 +80,9 @@ def fit(
     float64: Annotated[bool, typer.Option("--float64", help="Double precision: twice the memory.")] = False,
     warm_start: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Start from an older model, with its components and element."),
+        typer.Option(
+            metavar="MODEL", help="Start from an older model: its components, element, names, and who is known."
+        ),
     ] = None,
     no_history: Annotated[
         bool,
@@ -88,15 +99,14 @@ def fit(
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(file, names))
+    _check_replaced(output)
     model = _model(warm_start, components, element).set_params(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed
     )
     counts = _read(
         file,
         names=names,
-        user_column=_column(user_column),
-        item_column=_column(item_column),
-        count_column=_column(count_column),
+        **columns(user_column, item_column, count_column),
         delimiter="\t" if delimiter in _TABS else delimiter,
         header=header,
         skip_bad_lines=skip_bad_lines,
@@ -111,6 +121,18 @@ def fit(
     else:
         _tell(model, output, seconds)
         _tell_next(model, output, history=not no_history)
+
+
+def _check_replaced(output: Path) -> None:
+    """Only a model may be replaced by a model."""
+    if not output.exists() or output.stat().st_size == 0:
+        return
+    from dcpf import store
+
+    try:
+        store.read(output)
+    except store.ModelFormatError:
+        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
 
 
 def _model(warm_start: Path | None, components: int | None, element: str | None) -> "DCPF":
@@ -129,10 +151,6 @@ def _model(warm_start: Path | None, components: int | None, element: str | None)
     from dcpf import DCPF
 
     return DCPF(**given)
-
-
-def _column(typed: str | None) -> str | int | None:
-    return int(typed) if typed is not None and typed.isdecimal() else typed
 
 
 def _read(file: Path, **options: Any) -> "Counts":
@@ -188,7 +206,7 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     if about.sessions_per_count is not None:
         read_as = number(about.sessions_per_count)
         screen.print(f"The mean count, {number(total / entries)}, is read as about {read_as} sessions.")
-    screen.print(f"Written to {plain(output)} ({output.stat().st_size / 1e6:,.1f} MB).", soft_wrap=True)
+    screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
 
 
 def _tell_next(model: "DCPF", output: Path, *, history: bool) -> None:
@@ -196,10 +214,12 @@ def _tell_next(model: "DCPF", output: Path, *, history: bool) -> None:
     about, screen = model.describe(1, 1), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [_command("recommend", output, user=user.id) + ("" if history else " --include-seen")]
-    commands.append(_command("similar", output, item=_shortest(model, popular)))
+    commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
     best, _ = model.recommend(user.id, 1)
     if history and len(best):
-        commands.append(_command("explain", output, user=user.id, item=best[0]))
+        place = model.items_.find(best[0])
+        named = catalogue(model).named(0 if place is None else place)
+        commands.append(_command("explain", output, user=user.id, item=_shortest(model, best[0], named)))
     screen.print("\nNext:")
     for command in (*commands, _command("inspect", output)):
         screen.print(f"  {plain(command)}", soft_wrap=True)
@@ -211,9 +231,9 @@ def _command(command: str, model: Path, **options: "Id") -> str:
     return " ".join(["dcpf", command, shlex.quote(str(model)), *words])
 
 
-def _shortest(model: "DCPF", item: "Share") -> "Id":
+def _shortest(model: "DCPF", item: "Id", name: str) -> "Id":
     """What to type for an item: its name, if no other has it."""
     try:
-        return item.name if find_items(model, [item.name]) == [item.id] else item.id
+        return name if find_items(model, [name]) == [item] else item
     except ValueError:
-        return item.id
+        return item

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcpf.cli.inputs import Json, Model, check_least, load
-from dcpf.cli.output import console, heading, number, numbers, plain, print_json, several, table, word
+from dcpf.cli.output import console, heading, number, numbers, plain, print_json, several, size, table, word
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
     kept = "with its counts" if about.has_history else "without its counts"
     screen.print(plain(file["path"]), style="bold", soft_wrap=True)
     lines = {
-        "file": f"{file['bytes'] / 1e6:,.1f} MB, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
+        "file": f"{size(file['bytes'])}, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
         "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
         f"{several(about.components, 'component')}",
         "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",

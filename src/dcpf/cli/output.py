@@ -117,6 +117,11 @@ def without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def size(n_bytes: int) -> str:
+    """A number of bytes as people say it."""
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:,.1f} kB"
+
+
 def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Sequence[str] = ()) -> None:
     """Refuse what cannot be written to, or should not be, before any work is done for it."""
     if endings and path.suffix.lower() not in endings:

@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import History, Json, Model, Threads, bar, check_least, find_items, find_users, load, read
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Model,
+    Threads,
+    UserColumn,
+    bar,
+    check_least,
+    columns,
+    find_items,
+    find_users,
+    load,
+    read,
+)
 from dcpf.cli.output import (
     TABLES,
     check_output,
@@ -44,6 +59,9 @@ def recommend(
     ] = False,
     n: Annotated[int, typer.Option("-n", help="How many items for each.")] = 10,
     history: History = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Recommend also what the user already has.")
     ] = False,
@@ -66,7 +84,8 @@ def recommend(
     """Recommend items to users, best first."""
     check_least(n=(n, 1))
     if bool(user) == everyone:
-        raise ValueError("for whom? Give --user (once or several times), or --all")
+        wrong = "--user and --all say different things;" if everyone else "for whom?"
+        raise ValueError(f"{wrong} give --user (once or several times), or --all")
     if everyone and output is None and not json:
         raise ValueError("--all makes a long table: name a file with -o (.parquet, .csv or .json), or give --json")
     if output is not None:
@@ -76,7 +95,7 @@ def recommend(
     fitted = load(model, threads)
     asking = _Asking(
         fitted,
-        None if history is None else read(history),
+        None if history is None else read(history, **columns(user_column, item_column, count_column)),
         {
             "n": n,
             "exclude_seen": not include_seen,
@@ -134,7 +153,7 @@ class _Asking:
         most = [(why.catalogue.named(int(why.items[j])), why.counts[j], why.sessions[j]) for j in order]
         told = ", ".join(f"{name} {number(sessions)} ({count:,})" for name, count, sessions in most)
         has = f"User {user} has {several(len(why.items), 'item')}"
-        return f"{has}; most sessions (and count): {told}" if most else has
+        return f"{has}; most sessions (and count): {told}" if most else f"{has}: this is what is popular"
 
 
 def _show(screen: "Console", about: str, frame: "pl.DataFrame") -> None:

@@ -94,7 +94,10 @@ class Collector:
         if faults:
             bad = np.logical_or.reduce([mask for mask, _ in faults])
             first, number = int(np.argmax(bad)), int(bad.sum())
-            self._bad.found(rows.place(first), next(why(first) for mask, why in faults if mask[first]), number)
+            why = next(why(first) for mask, why in faults if mask[first])
+            if number == frame.height > 1:
+                why += "; every row is like this, so another column may be meant (--count-column and so on name it)"
+            self._bad.found(rows.place(first), why, number)
             keep &= ~bad
             good -= number
         left = int(keep.sum())

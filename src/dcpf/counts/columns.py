@@ -7,6 +7,8 @@ from dcpf.counts.checks import InvalidCounts
 
 Column = str | int  # by name, or by number from 0
 
+THE_TABLE = "the table"  # how errors call a table in memory
+
 _ENDINGS = (
     "",
     "id",
@@ -157,7 +159,8 @@ def choose(names: Sequence[str], given: Mapping[str, Column | None], where: str)
         elif role in ("user", "item"):
             raise InvalidCounts(
                 f"{where}: no {role} column recognised; found the columns {_listed(names)}, wanted user, item and "
-                f"count (count may be missing: then each row counts 1); {way_out(role)} names it"
+                f"count (count may be missing: then each row counts 1); "
+                + (in_table(role) if where == THE_TABLE else f"{way_out(role)} names it")
             )
     return Columns(_in_order(chosen), (_told(names, chosen), *notes))
 
@@ -186,7 +189,7 @@ def choose_by_position(width: int, given: Mapping[str, Column | None], where: st
                 f"{where}: {what} and no header that is recognised, so the {role} column is not known; "
                 f"{way_out(role)} gives its number, from 0"
             )
-    return Columns(_in_order(chosen), (_told(names, chosen, "no header; "),))
+    return Columns(_in_order(chosen), (_told(names, chosen, "no header found (--header if there is one); "),))
 
 
 def find(names: Sequence[str], one: Column, what: str, where: str) -> int:
@@ -209,6 +212,11 @@ def find(names: Sequence[str], one: Column, what: str, where: str) -> int:
 def way_out(role: str) -> str:
     """How a caller, or someone at a terminal, names the column."""
     return f"{role}_column= (--{role}-column)"
+
+
+def in_table(role: str) -> str:
+    """What to do with a table in memory whose columns are not recognised."""
+    return f"Counts.from_table(table, {role}_column=...) names it, and if this is a matrix pass table.to_numpy()"
 
 
 def named(names: Sequence[str], role: str) -> list[int]:
@@ -244,5 +252,5 @@ def _told(names: Sequence[str], chosen: Mapping[str, int], start: str = "") -> s
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:20])
+    shown = ", ".join(name or "''" for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dcpf.counts.columns import Column, Columns, choose, choose_by_position
+from dcpf.counts.columns import THE_TABLE, Column, Columns, choose, choose_by_position
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +46,7 @@ def from_table(
     chosen = _choose(names, given)
     sources = {role: _source(columns[at], str(names[at]), role) for role, at in chosen.at.items()}
     collector = Collector(
-        "the table",
+        THE_TABLE,
         (sources["user"].kind, sources["item"].kind),
         BadRows(),
         round_counts=round_counts,
@@ -92,8 +92,8 @@ def _columns_of(table: Any) -> tuple[list[Any], list[Any]]:
 
 def _choose(names: list[Any], given: dict[str, Column | None]) -> Columns:
     if names == list(range(len(names))):  # a pandas table that was never given names
-        return choose_by_position(len(names), given, "the table")
-    return choose([str(name) for name in names], given, "the table")
+        return choose_by_position(len(names), given, THE_TABLE)
+    return choose([str(name) for name in names], given, THE_TABLE)
 
 
 def _frame(sources: dict[str, _Source], start: int) -> "pl.DataFrame":

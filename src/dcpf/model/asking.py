@@ -47,6 +47,7 @@ class Asking(Fitted):
 
     def _asked(self, users: Any, history: Any, *, popular: bool = False) -> Asked:
         """Look for users in fresh counts first, then in the model. Whoever is in neither is an error, or average."""
+        history = as_mapping(history)
         wanted = None if users is None else one_or_several(users, "users")
         fresh = None if history is None else self._fresh(history, wanted)
         if wanted is None:
@@ -80,6 +81,11 @@ class Asking(Fitted):
                     "and counts"
                 )
             return self._new_user(history, 0 if wanted is None else wanted[0])
+        words = history if isinstance(history, list) else [history]
+        if words and all(isinstance(one, str | bytes) for one in words):
+            raise TypeError(
+                f"history must be a mapping of items to counts, a Counts, a table or a matrix, found {history!r}"
+            )
         return self._new_users(history)
 
     def _posterior(self, fresh: Counts | None, in_fresh: Rows, in_model: Rows) -> tuple[Floats, Doubles]:
@@ -87,11 +93,13 @@ class Asking(Fitted):
         W = self.user_posterior_
         shape, rate = W.shape[np.maximum(in_model, 0)], W.row_rate[np.maximum(in_model, 0)][:, None] + W.column_rate
         given = in_fresh >= 0
+        if fresh is not None:
+            given[given] = np.diff(fresh.matrix.indptr)[in_fresh[given]] > 0
         if fresh is not None and given.any():
             folded = self._fold_in(sparse.csr_array(fresh.matrix[in_fresh[given]]))
             shape[given], rate[given] = folded.shape, folded.row_rate[:, None] + folded.column_rate
-        lost = ~given & (in_model < 0)
-        if lost.any():  # the average user has what is popular
+        lost = ~given & ((in_model < 0) | (in_fresh >= 0))
+        if lost.any():  # nothing is known of them: the average user has what is popular
             rate[lost] = self._typical_rates[0] + W.column_rate
             shape[lost] = self.user_factors.mean(axis=0, dtype=np.float64) * rate[lost]
         return shape, rate
@@ -125,6 +133,12 @@ def moments(shape: Floats, rate: Doubles) -> tuple[Doubles, Doubles]:
     return wide / rate, wide * (wide + 1.0) / rate**2
 
 
+def as_mapping(history: Any) -> Any:
+    """A pandas Series of counts by item as a mapping; any other history as it is."""
+    is_series = getattr(history, "ndim", 2) == 1 and hasattr(history, "to_dict")
+    return history.to_dict() if is_series else history
+
+
 def is_one(ids: object) -> bool:
     """Whether this is a single id, and not a list of them."""
     return isinstance(ids, str | int | np.integer)
@@ -134,6 +148,6 @@ def one_or_several(ids: Any, name: str) -> list[Any]:
     """The ids as a list."""
     if is_one(ids):
         return [ids.item() if isinstance(ids, np.generic) else ids]
-    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):
+    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable) or hasattr(ids, "columns"):
         raise TypeError(f"{name} must be an id (integer or string) or a list of ids, found {ids!r}")
     return [one.item() if isinstance(one, np.generic) else one for one in ids]

@@ -22,7 +22,7 @@ from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.vbem import Settings, State, converged, iterate, random_start
 from dcpf.kernels.threads import Threads, thread_count
 from dcpf.model.describing import Describing
-from dcpf.model.fitted import has_ids
+from dcpf.model.fitted import has_ids, warn_caller
 from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving, describe_data
 from dcpf.model.updating import Updating
@@ -139,7 +139,7 @@ class DCPF(
         A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
         """
         settings = self._settings()
-        counts = Counts.of(X)
+        counts = self._with_known_names(Counts.of(X))
         matrix = counts.matrix
         if self.n_components > min(matrix.shape):
             warnings.warn(
@@ -184,6 +184,12 @@ class DCPF(
                 stacklevel=2,
             )
         return self
+
+    def _with_known_names(self, counts: Counts) -> Counts:
+        """With a warm start, items keep the names that they had, unless there are new ones."""
+        if not (self.warm_start and counts.names is None and getattr(self, "names_", None)):
+            return counts
+        return counts.with_names(dict(zip(self.items_, self.names_ or (), strict=True)))
 
     def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: list[float]) -> None:
         """Keep what the fit has learned."""
@@ -279,8 +285,11 @@ class DCPF(
                         f"warm_start: the model has {self._n_features_out} components, n_components is now "
                         f"{self.n_components}; they must be the same"
                     )
-                _carry_over(W, counts.users.find_all(self.users_), self.user_factors)
-                _carry_over(H, counts.items.find_all(self.items_), self.item_factors)
+                users, items = counts.users.find_all(self.users_), counts.items.find_all(self.items_)
+                if (users < 0).all() or (items < 0).all():
+                    warn_caller("warm_start: the data have no users, or no items, in common with the model")
+                _carry_over(W, users, self.user_factors)
+                _carry_over(H, items, self.item_factors)
                 if self.learn_element and type(self.element_) is type(element):
                     element = self.element_
             return element, (W, H)

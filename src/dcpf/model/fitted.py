@@ -1,5 +1,6 @@
 """What a fit leaves behind, and what everything that a fitted model can do builds on."""
 
+import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf.counts import Counts, Id, Ids, Strings, count_matrix
+from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
 from dcpf.elements import Element
 from dcpf.inference.data import Data
 from dcpf.inference.fold_in import fold_in
@@ -102,8 +103,18 @@ class Fitted:
         """The counts of one user, given by item, with the columns of the model."""
         if not history:
             return replace(self._nobody(1), users=Ids.of([user], "user"))
-        counts = Counts.from_matrix([list(history.values())], [user], list(history), allow_empty=True)
+        items = [self._id_of(one) for one in history]
+        counts = Counts.from_matrix([list(history.values())], [user], items, allow_empty=True)
         return self._like_model(counts, axis=1)
+
+    def _id_of(self, item: Any) -> Any:
+        """The id of an item that is called by its name; any other as it stands."""
+        if item in self.items_ or self.names_ is None or not isinstance(item, str):
+            return item
+        try:
+            return self._catalogue.find(item)
+        except UnknownId:
+            return item
 
     def _nobody(self, rows: int) -> Counts:
         """Users without any count."""
@@ -119,11 +130,9 @@ class Fitted:
         places = known.find_all(given)
         unknown = np.flatnonzero(places < 0)
         if len(unknown):
-            warnings.warn(
+            warn_caller(
                 f"{len(unknown):,} of {len(given):,} {what} are unknown to the model and were skipped, such as "
-                f"{given[int(unknown[0])]!r}",
-                UserWarning,
-                stacklevel=2,
+                f"{given[int(unknown[0])]!r}"
             )
         entries = counts.matrix.tocoo()
         rows, columns = (places[entries.row], entries.col) if axis == 0 else (entries.row, places[entries.col])
@@ -133,6 +142,14 @@ class Fitted:
         matrix = sparse.csr_array((entries.data[kept], index), shape=shape)
         names = counts.names if axis == 0 else None
         return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+
+
+def warn_caller(message: str) -> None:
+    """Warn at the line outside of dcpf that called into it."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("dcpf."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def has_ids(X: Any) -> bool:

@@ -14,8 +14,8 @@ from dcpf.inference.data import Data
 from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.updates import Gammas
 from dcpf.kernels.threads import Threads
-from dcpf.model.asking import Asking, is_one, moments, one_or_several
-from dcpf.model.fitted import Floats
+from dcpf.model.asking import Asking, as_mapping, is_one, moments, one_or_several
+from dcpf.model.fitted import Floats, warn_caller
 from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
@@ -50,7 +50,7 @@ class Recommending(Asking):
         exclude_seen : bool
             Leave out what the user already has: in the history, or else in the training counts.
         allow, deny : ids of items
-            Recommend only these, or none of these. Those that the model does not know are passed over.
+            Recommend only these, or none of these. A warning tells of those that the model does not know.
         deny_by_user : mapping of users to ids of items
             Items to leave out for one user each.
         unknown : "raise" or "popular"
@@ -60,7 +60,7 @@ class Recommending(Asking):
         _check_n(n)
         if unknown not in ("raise", "popular"):
             raise ValueError(f"unknown must be 'raise' or 'popular', found {unknown!r}")
-        single = is_one(users) or (users is None and isinstance(history, Mapping))
+        single = is_one(users) or (users is None and isinstance(as_mapping(history), Mapping))
         everyone = users is None and history is None
         asked = None if everyone else self._asked(users, history, popular=unknown == "popular")
         ids = list(self.users_) if asked is None else asked.ids
@@ -97,7 +97,7 @@ class Recommending(Asking):
             wanted *= len(rows)
         if len(rows) != len(wanted):
             raise ValueError(f"users and items must be pairs, found {len(rows):,} users and {len(wanted):,} items")
-        places = self.items_.positions(wanted, "item")
+        places = self._catalogue.places(wanted)
         w, w2 = (moment[rows] for moment in asked.moments())
         H = self.item_posterior_
         h, h2 = moments(H.shape[places], H.row_rate[places][:, None] + H.column_rate)
@@ -124,7 +124,7 @@ class Recommending(Asking):
         With a history of one user, such as a mapping of items to counts, `user` may be None.
         """
         check_is_fitted(self)
-        place = int(self.items_.positions(one_or_several(item, "item"), "item")[0])
+        place = int(self._catalogue.places(one_or_several(item, "item"))[0])
         if user is None and history is None:
             raise ValueError("explain whose list? Give a user, or a history")
         asked = self._asked(user, history)
@@ -156,6 +156,20 @@ class Recommending(Asking):
             parts=parts[order],
         )
 
+    def _known_items(self, items: Any, name: str) -> NDArray[np.int64]:
+        """Where these items stand, by id; those that the model does not know are left out, and it is said."""
+        if is_one(items) or items is None:
+            raise TypeError(f"{name} must be a list of items, found {items!r}")
+        wanted = list(items)
+        found = self.items_.find_all(wanted)
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            warn_caller(
+                f"{name}: {len(unknown):,} of {len(wanted):,} items are unknown to the model and were passed over, "
+                f"such as {wanted[int(unknown[0])]!r}"
+            )
+        return found[found >= 0]
+
     def _denied(
         self, ids: Sequence[Id | None], fresh: Counts | None, deny_by_user: Mapping[Any, Iterable[Id]]
     ) -> sparse.csr_array:
@@ -166,17 +180,16 @@ class Recommending(Asking):
         for user, items in deny_by_user.items():
             sources = [self.users_] if fresh is None else [fresh.users, self.users_]
             kept = next((known[place] for known in sources if (place := known.find(user)) is not None), user)
-            denied.setdefault(kept, []).extend(_several(items, "deny_by_user"))
-        found = [self.items_.find_all(denied.get(one, [])) for one in ids]
+            denied.setdefault(kept, []).extend(self._known_items(items, "deny_by_user"))
+        found = [denied.get(one, []) for one in ids]
         rows = np.repeat(np.arange(len(ids)), [len(items) for items in found])
-        columns = np.concatenate([np.empty(0, dtype=np.int64), *found])
-        known = columns >= 0
-        ones = np.ones(int(known.sum()), dtype=np.int64)
-        return sparse.csr_array((ones, (rows[known], columns[known])), shape=(len(ids), len(self.items_)))
+        columns = np.array([item for items in found for item in items], dtype=np.int64)
+        ones = np.ones(len(columns), dtype=np.int64)
+        return sparse.csr_array((ones, (rows, columns)), shape=(len(ids), len(self.items_)))
 
     def _similar(self, catalogue: Catalogue, shares: Floats, asked: Any, n: int, what: str) -> Similar:
         _check_n(n)
-        places = catalogue.ids.positions(one_or_several(asked, f"{what}s"), what)
+        places = catalogue.places(one_or_several(asked, f"{what}s"), what)
         norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         unit = (shares / norm).astype(self.item_factors.dtype)
         itself = sparse.csr_array(
@@ -192,12 +205,10 @@ class Recommending(Asking):
             return None
         open_to = np.ones(len(self.items_), dtype=bool)
         if allow is not None:
-            known = self.items_.find_all(_several(allow, "allow"))
             open_to[:] = False
-            open_to[known[known >= 0]] = True
+            open_to[self._known_items(allow, "allow")] = True
         if deny is not None:
-            known = self.items_.find_all(_several(deny, "deny"))
-            open_to[known[known >= 0]] = False
+            open_to[self._known_items(deny, "deny")] = False
         return np.flatnonzero(open_to)
 
 
@@ -205,12 +216,6 @@ def _geometric(q: Gammas, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """exp(E[log w]) of these rows."""
     rate = q.row_rate[rows][:, None] + q.column_rate
     return np.asarray(np.exp(digamma(q.shape[rows].astype(np.float64))) / rate)
-
-
-def _several(ids: Any, name: str) -> list[Any]:
-    if is_one(ids) or ids is None:
-        raise TypeError(f"{name} must be a list of items, found {ids!r}")
-    return list(ids)
 
 
 def _check_n(n: object) -> None:

@@ -89,7 +89,9 @@ def load(path: Path) -> "DCPF":
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, store.ModelFormatError):
             raise
-        raise store.ModelFormatError(f"{os.fspath(path)}: a dcpf file, but not a whole model ({error!r})") from error
+        raise store.ModelFormatError(
+            f"{os.fspath(path)}: a dcpf file, but not a whole model ({error}); restore a copy of it, or save it again"
+        ) from error
     return model
 
 

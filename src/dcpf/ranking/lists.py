@@ -53,6 +53,14 @@ class Catalogue:
         more = f" and {len(named) - 10:,} more" if len(named) > 10 else ""
         raise ValueError(f"{len(named):,} {what}s are called {wanted!r}: {listed}{more}; choose one by its id")
 
+    def places(self, wanted: Sequence[Any], what: str = "item") -> NDArray[np.int64]:
+        """Where these stand, by id or else by name. See `find`."""
+        found = self.ids.find_all(wanted)
+        for j in np.flatnonzero(found < 0).tolist():
+            place = self.ids.find(self.find(wanted[j], what))
+            found[j] = -1 if place is None else place
+        return found
+
     def columns(self, places: NDArray[np.int64], what: str) -> "dict[str, pl.Series]":
         """Columns of a table: ids under the name `what`, and names if there are any."""
         import polars as pl

@@ -1,6 +1,7 @@
 """What a file is, by its content and never by its name; and its bytes, unpacked."""
 
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = path.stat().st_size
+        if not path.is_file():
+            raise InvalidCounts(f"{path} is no regular file (a pipe?), and is read more than once; save it first")
         with path.open("rb") as file:
             start = file.read(PEEKED)
         if not start:
@@ -104,6 +107,8 @@ class Source:
                 f"{self.path} is a pickle, which may run any program when loaded, and is never read; "
                 "save the table as Parquet or CSV"
             )
+        if re.match(rb'\s*[\[{]\s*[\[{"]', start):
+            raise InvalidCounts(f"{self.path} is JSON; export it as Parquet or CSV")
         what = next((what for magic, what in _REFUSED.items() if start.startswith(magic)), None)
         if what is None and self._is_packed(start):
             what = "packed twice; unpack it first"

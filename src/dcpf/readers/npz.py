@@ -36,6 +36,8 @@ def _check_members(source: Source) -> None:
     """Refuse an array whose header promises more than is there, before room is made for it."""
     with zipfile.ZipFile(source.path) as archive:
         for member in archive.infolist():
+            if member.filename.startswith(("xl/", "[Content_Types]")):
+                raise InvalidCounts(f"{source.path} is an Excel workbook; export the sheet as CSV")
             if not member.filename.endswith(".npy"):
                 raise InvalidCounts(
                     f"{source.path} is a zip file with {member.filename!r} in it, no matrix of save_npz; "

@@ -55,7 +55,7 @@ class Records(Iterator[Record]):
         try:
             fields = next(reader)
         except UnicodeDecodeError as error:
-            wrong = f"not UTF-8 (byte 0x{error.object[error.start]:02x}), convert the file to UTF-8"
+            wrong = f"not UTF-8 (byte 0x{error.object[error.start]:02x}), convert it (iconv -f latin1 -t utf-8, say)"
         except csv.Error as error:
             cut_off = "unexpected end" in str(error)
             if cut_off and not self._last and sum(map(len, self._lines[first:])) <= LONGEST_RECORD:
