@@ -18,7 +18,7 @@ from benchmarks.datasets import taste_profile_shaped
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
 from dcpf.kernels.threads import Threads
-from dcpf.ranking.top import top_n
+from dcpf.ranking.top import Ranked, top_n
 
 Floats = NDArray[np.float32]
 _N = 100
@@ -56,7 +56,8 @@ def main() -> None:
     users, items = counts.shape
     print(f"{users:,} users x {items:,} items, K = {options.components}, best {_N}, {_THREADS} threads\n")
     print(table(rows))
-    print(f"\nplaces of the lists in which both have the same item: {_agreement(ranked.columns, found):.4%}")
+    differing, gap = _agreement(ranked, found, W, H)
+    print(f"\nplaces of the lists with another item: {differing:.4%}; their exact scores differ by at most {gap:.1e}")
 
 
 def _implicit(
@@ -78,9 +79,18 @@ def _implicit(
     return functools.partial(recommend)
 
 
-def _agreement(ours: NDArray[np.int64], theirs: NDArray[np.int32]) -> float:
-    """Equal items at equal places; float32 scores of implicit cannot tell all neighbours apart."""
-    return float((ours.reshape(theirs.shape) == theirs).mean())
+def _agreement(ours: Ranked, theirs: NDArray[np.int32], W: Floats, H: Floats) -> tuple[float, float]:
+    """How many places have another item, and by how much of itself its exact score is another.
+
+    implicit ranks by scores in float32, which cannot tell all neighbours apart.
+    """
+    columns = ours.columns.reshape(theirs.shape)
+    rows, places = np.nonzero(columns != theirs)
+    scores = [
+        np.einsum("jk,jk->j", W[rows].astype(np.float64), H[items[rows, places]].astype(np.float64))
+        for items in (columns, theirs)
+    ]
+    return len(rows) / theirs.size, float(np.max(np.abs(scores[0] / scores[1] - 1.0), initial=0.0))
 
 
 if __name__ == "__main__":
