@@ -90,12 +90,13 @@ def _show_history(screen: "Console", why: "Explanation", n: int) -> None:
 def _show_components(screen: "Console", why: "Explanation", model: "DCPF") -> None:
     made = table("component", "its top items", "part of\nthe score", "", words=2)
     order = (-why.components).argsort(kind="stable")[:_COMPONENTS]
-    for k, part in zip(order.tolist(), numbers(why.components[order]), strict=True):
+    parts = [*why.components[order].tolist(), why.score - float(why.components[order].sum())]
+    spelt = numbers(parts)
+    for k, part, share in zip(order.tolist(), spelt[:-1], parts[:-1], strict=True):
         top = ", ".join(one.name for one in model.component(k, _ITEMS).items)
-        made.add_row(str(k), word(top), part, f"{why.components[k] / why.score:.0%}")
+        made.add_row(str(k), word(top), part, f"{share / why.score:.0%}")
     others = len(why.components) - len(order)
     if others > 0:
-        rest = why.score - float(why.components[order].sum())
-        made.add_row("", f"({several(others, 'other component')})", number(rest), f"{rest / why.score:.0%}")
+        made.add_row("", f"({several(others, 'other component')})", spelt[-1], f"{parts[-1] / why.score:.0%}")
     heading(screen, "By component")
     screen.print(made)
