@@ -1,12 +1,14 @@
 """Ids come back as they went in, are found wherever they stand, and an unknown one is told with those spelt alike."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.counts.drawn import some_ids
 
-from dcpf.counts import Ids, InvalidCounts, Strings, UnknownId
+from dcpf.counts import Id, Ids, InvalidCounts, Strings, UnknownId
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=30)
 BIG = 2**63 - 1
@@ -209,3 +211,13 @@ def test_equal_ids_are_equal() -> None:
     assert Ids.of(["a", "b"]) != Ids.of(["b", "a"])
     assert Ids.of(["1"]) != Ids.of([1])
     assert repr(Ids.of(["a", "b", "c", "d"])) == "<4 ids: 'a', 'b', 'c', ...>"
+
+
+@pytest.mark.parametrize("make", [int, lambda j: f"id {j:05}"], ids=["integers", "strings"])
+def test_a_few_new_ids_find_their_places_among_many(make: Callable[[int], Id]) -> None:
+    many, few = Ids.of([make(j) for j in range(0, 6000, 2)]), Ids.of([make(j) for j in (0, 7, 4001)])
+    united, of_many, of_few = many.union(few)
+    assert list(united) == sorted({*many, *few})
+    assert united.are_ascending
+    assert united.at(of_many) == list(many)
+    assert united.at(of_few) == list(few)

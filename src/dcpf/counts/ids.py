@@ -154,11 +154,26 @@ class Ids(Sequence[Id]):
         if len(new) == 0:
             return self, mine, theirs
         theirs[new] = len(self) + np.arange(len(new))
+        if self.are_ascending and other.are_ascending and len(new) * _AS_A_SEARCH < len(self):
+            return self._with_few(other.take(new), theirs)
         united = Ids.of(itertools.chain(self, other.at(new)))
         if united.order is None or not (self.are_ascending and other.are_ascending):
             return united, mine, theirs
         rank = np.argsort(united.order)
         return Ids(united.values.take(united.order)), rank[mine], rank[theirs]
+
+    def _with_few(self, new: "Ids", theirs: NDArray[np.int64]) -> tuple["Ids", NDArray[np.int64], NDArray[np.int64]]:
+        """The union with a few new ids, which come after all of these in `theirs`; both ascend."""
+        places = [bisect.bisect_left(range(len(self)), one, key=self.__getitem__) for one in new]
+        order = np.insert(np.arange(len(self)), places, len(self) + np.arange(len(new)))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        values: NDArray[np.int64] | Strings
+        if isinstance(self.values, Strings) and isinstance(new.values, Strings):
+            values = (self.values + new.values).take(order)
+        else:
+            values = np.concatenate([np.asarray(self.values), np.asarray(new.values)])[order]
+        return Ids(values), rank[: len(self)], rank[theirs]
 
     def find(self, one: object) -> int | None:
         """Where an id stands, or None. A string of digits finds an integer id: "12" is what a terminal gives."""

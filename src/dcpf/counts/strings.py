@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from dcpf.counts.checks import InvalidCounts
 
+_AT_A_TIME = 2**16  # strings that are copied at once
+
 
 class Strings(Sequence[str]):
     """Strings one after another in UTF-8: string j is `utf8[offsets[j] : offsets[j + 1]]`."""
@@ -70,9 +72,16 @@ class Strings(Sequence[str]):
 
     def take(self, positions: NDArray[np.integer]) -> "Strings":
         """The strings at these positions, in this order."""
-        view = self.utf8.data
-        begins, ends = self.offsets[:-1][positions].tolist(), self.offsets[1:][positions].tolist()
-        return Strings._of_encoded([view[begin:end].tobytes() for begin, end in zip(begins, ends, strict=True)])
+        begins, lengths = self.offsets[:-1][positions], self.lengths[positions]
+        offsets = np.zeros(len(begins) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        utf8 = np.empty(offsets[-1], dtype=np.uint8)
+        for start in range(0, len(begins), _AT_A_TIME):
+            part = slice(start, start + _AT_A_TIME)
+            low, high = offsets[start], offsets[min(part.stop, len(begins))]
+            shift = np.repeat(begins[part] - offsets[:-1][part], lengths[part])
+            utf8[low:high] = self.utf8[shift + np.arange(low, high)]
+        return Strings(offsets, utf8)
 
 
 def _no_text(listed: list[Any]) -> Exception:
