@@ -75,3 +75,9 @@ def test_of_several_columns_of_ids_the_one_in_the_type_of_the_items_is_taken(tmp
     pl.DataFrame({"user": ["u", "u"], "item": ["1", "3"], "count": [1, 2]}).write_parquet(tmp_path / "spelt.parquet")
     counts = read_counts(tmp_path / "spelt.parquet", names=tmp_path / "names.parquet")
     assert [counts.name(0), counts.name(1)] == ["Abba", "Cure"]
+
+
+def test_names_that_belong_to_other_items_are_an_error(tmp_path: Path) -> None:
+    plays = write(tmp_path / "plays.csv", "user,item,count\nu,a,1\n")
+    with pytest.raises(InvalidCounts, match=r"none of its 1 ids is an item.*'a'.*'b'"):
+        read_counts(plays, names=write(tmp_path / "names.csv", "id,name\nb,Bee\n"))

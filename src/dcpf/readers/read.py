@@ -95,5 +95,10 @@ def _with_names(counts: Counts, names: str | os.PathLike[str] | Mapping[Id, str]
     if counts.items.are_strings:  # an id that is an integer in one file may be a string in the other
         by_id = {str(one): name for one, name in by_id.items()}
     found = int((counts.items.find_all(by_id) >= 0).sum())
+    if not found:
+        raise InvalidCounts(
+            f"names: none of its {len(by_id):,} ids is an item of the counts, whose items are such as "
+            f"{counts.items[0]!r}; ids there are such as {next(iter(by_id), None)!r}"
+        )
     note = f"names for {found:,} of {len(counts.items):,} items"
     return replace(counts.with_names(by_id), notes=(*counts.notes, note))
