@@ -770,3 +770,8 @@ def test_a_forged_header_of_the_right_length_is_found(changes: list[tuple[re.Mat
     for token, put in sorted(changes, key=lambda change: -change[0].start()):
         text = text[: token.start()] + put + text[token.end() :]
     same_or_refused(file_of(text, body))
+
+
+def test_facts_tell_size_and_versions(path: Path) -> None:
+    told = store.facts(path)
+    assert told == {"path": str(path), "bytes": path.stat().st_size, "format": 1, "dcpf": dcpf.__version__}

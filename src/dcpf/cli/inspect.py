@@ -1,7 +1,5 @@
 """dcpf inspect: what a model is and what it has learned."""
 
-import json as json_text
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,13 +19,15 @@ _POINTS = 40  # of the line that shows how the bound rose
 def inspect(
     model: Model,
     components: Annotated[int, typer.Option(help="How many components to show, the largest first.")] = 10,
-    n: Annotated[int, typer.Option("-n", help="How many items of each, users and items to show.")] = 5,
+    n: Annotated[int, typer.Option("-n", help="How many users, items, and items of a component to show.")] = 5,
     json: Json = False,
 ) -> None:
     """Show what a model is and what it has learned."""
     check_least(components=(components, 1), n=(n, 1))
     about = load(model).describe(components, n)
-    file = file_facts(model)
+    from dcpf import store
+
+    file = store.facts(model)
     if json:
         print_json({"file": file, **about.to_dict()})
         return
@@ -36,15 +36,6 @@ def inspect(
     _show_bound(screen, about.bounds)
     _show_most(screen, about)
     _show_components(screen, about)
-
-
-def file_facts(path: Path) -> dict[str, Any]:
-    """Size, format version and writer of a model file."""
-    from safetensors import safe_open
-
-    with safe_open(path, "numpy") as file:
-        told = json_text.loads(file.metadata()["dcpf"])
-    return {"path": str(path), "bytes": path.stat().st_size, "format": told["version"], "dcpf": told["library"]}
 
 
 def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -> None:

@@ -107,7 +107,7 @@ class Asking(Fitted):
     def _seen(self, asked: Asked) -> sparse.csr_array:
         """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
         from_model, given = (asked.in_fresh < 0) & (asked.in_model >= 0), asked.in_fresh >= 0
-        parts = [self._nobody(1).matrix]
+        parts = [self._nobody().matrix]
         rows = np.zeros(len(asked.ids), dtype=np.int64)  # the first row is empty
         if asked.fresh is not None and given.any():
             rows[given] = sum(part.shape[0] for part in parts) + np.arange(int(given.sum()))

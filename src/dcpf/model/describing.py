@@ -15,6 +15,7 @@ from dcpf.inference.data import Data
 from dcpf.inference.fold_in import expected_sessions
 from dcpf.kernels.threads import Threads
 from dcpf.model.asking import Asking
+from dcpf.model.fitted import check_whole
 
 Doubles = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ class Describing(Asking):
     def describe(self, n_components: int = 10, n_items: int = 5) -> Description:
         """The model at a glance: its largest components, and so many items of each, active users, popular items."""
         check_is_fitted(self)
-        _check_whole(n_components=n_components, n_items=n_items)
+        check_whole(n_components=n_components, n_items=n_items)
         W, H = self.user_factors, self.item_factors
         sums = self._column_sums()
         by_component = sums[0] * sums[1]
@@ -99,7 +100,7 @@ class Describing(Asking):
     def component(self, number: int, n_items: int = 5) -> Component:
         """One component, with the items that most of its sessions go to."""
         check_is_fitted(self)
-        _check_whole(n_items=n_items)
+        check_whole(n_items=n_items)
         size = self.item_factors.shape[1]
         if not isinstance(number, int | np.integer) or not 0 <= number < size:
             raise ValueError(f"there is no component {number}: the model has 0 to {size - 1}")
@@ -131,12 +132,6 @@ class Describing(Asking):
         names = map(str, ids) if users else (self._catalogue.named(int(place)) for place in places)
         found = zip(ids, names, sessions[places].tolist(), strict=True)
         return tuple(Share(one, name, value, value / total) for one, name, value in found)
-
-
-def _check_whole(**numbers: object) -> None:
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
 
 
 def meaning(element: Element) -> str:

@@ -22,7 +22,7 @@ from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.vbem import Settings, State, converged, iterate, random_start
 from dcpf.kernels.threads import Threads, thread_count
 from dcpf.model.describing import Describing
-from dcpf.model.fitted import has_ids, warn_caller
+from dcpf.model.fitted import check_whole, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving, describe_data
 from dcpf.model.updating import Updating
@@ -258,8 +258,7 @@ class DCPF(
 
     def _settings(self) -> Settings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
-        _check_whole("n_components", self.n_components)
-        _check_whole("max_iter", self.max_iter)
+        check_whole(n_components=self.n_components, max_iter=self.max_iter)
         if not (_is_real(self.tol) and 0.0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a number >= 0, found {self.tol!r}")
         if str(np.dtype(self.dtype)) not in ("float32", "float64"):
@@ -320,11 +319,6 @@ def _carry_over(start: Floats, places: NDArray[np.int64], learned: Floats) -> No
     if len(known):
         start *= learned[stays].mean(dtype=np.float64) / start.mean(dtype=np.float64)
         start[known] = np.maximum(learned[stays], np.finfo(start.dtype).tiny)
-
-
-def _check_whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
 
 
 def _is_real(value: object) -> bool:

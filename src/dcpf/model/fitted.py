@@ -1,6 +1,7 @@
 """What a fit leaves behind, and what everything that a fitted model can do builds on."""
 
 import inspect
+import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -102,7 +103,7 @@ class Fitted:
     def _new_user(self, history: Mapping[Any, Any], user: Id) -> Counts:
         """The counts of one user, given by item, with the columns of the model."""
         if not history:
-            return replace(self._nobody(1), users=Ids.of([user], "user"))
+            return replace(self._nobody(), users=Ids.of([user], "user"))
         items = [self._id_of(one) for one in history]
         counts = Counts.from_matrix([list(history.values())], [user], items, allow_empty=True)
         return self._like_model(counts, axis=1)
@@ -116,11 +117,10 @@ class Fitted:
         except UnknownId:
             return item
 
-    def _nobody(self, rows: int) -> Counts:
-        """Users without any count."""
-        return Counts.from_matrix(
-            sparse.csr_array((rows, len(self.items_)), dtype=np.int64), items=self.items_, allow_empty=True
-        )
+    def _nobody(self) -> Counts:
+        """One user without any count."""
+        nothing = sparse.csr_array((1, len(self.items_)), dtype=np.int64)
+        return Counts.from_matrix(nothing, items=self.items_, allow_empty=True)
 
     def _like_model(self, counts: Counts, axis: int) -> Counts:
         """The same with the rows (axis 0) or columns (axis 1) of the model: what it does not know is left out."""
@@ -142,6 +142,13 @@ class Fitted:
         matrix = sparse.csr_array((entries.data[kept], index), shape=shape)
         names = counts.names if axis == 0 else None
         return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+
+
+def check_whole(**given: object) -> None:
+    """Refuse what is not a whole number >= 1, by its name."""
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
+            raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
 
 
 def warn_caller(message: str) -> None:

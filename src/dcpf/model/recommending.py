@@ -15,7 +15,7 @@ from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.updates import Gammas
 from dcpf.kernels.threads import Threads
 from dcpf.model.asking import Asking, as_mapping, is_one, moments, one_or_several
-from dcpf.model.fitted import Floats, warn_caller
+from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
@@ -57,7 +57,7 @@ class Recommending(Asking):
             What becomes of a user whom neither model nor history know: a KeyError, or what is popular.
         """
         check_is_fitted(self)
-        _check_n(n)
+        check_whole(n=n)
         if unknown not in ("raise", "popular"):
             raise ValueError(f"unknown must be 'raise' or 'popular', found {unknown!r}")
         single = is_one(users) or (users is None and isinstance(as_mapping(history), Mapping))
@@ -188,7 +188,7 @@ class Recommending(Asking):
         return sparse.csr_array((ones, (rows, columns)), shape=(len(ids), len(self.items_)))
 
     def _similar(self, catalogue: Catalogue, shares: Floats, asked: Any, n: int, what: str) -> Similar:
-        _check_n(n)
+        check_whole(n=n)
         places = catalogue.places(one_or_several(asked, f"{what}s"), what)
         norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         unit = (shares / norm).astype(self.item_factors.dtype)
@@ -216,8 +216,3 @@ def _geometric(q: Gammas, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """exp(E[log w]) of these rows."""
     rate = q.row_rate[rows][:, None] + q.column_rate
     return np.asarray(np.exp(digamma(q.shape[rows].astype(np.float64))) / rate)
-
-
-def _check_n(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be a whole number >= 1, found {n!r}")

@@ -36,10 +36,10 @@ class Updating(Fitted):
         counts = self._rows_with_ids(X, users)
         folded = self._fold_in(counts.matrix)
         ids, old, new = self.users_.union(counts.users)
-        if self.history_ is not None:
-            self.history_ = _replace_rows(self.history_, old, counts.matrix, new, len(ids))
-        self.users_ = ids
-        W = _merge(self.user_posterior_, old, folded, new, len(ids))
+        W, history = _merge(self.user_posterior_, old, folded, new, len(ids)), self.history_
+        if history is not None:
+            history = _replace_rows(history, old, counts.matrix, new, len(ids))
+        self.users_, self.history_ = ids, history  # all is there before anything is replaced
         self._keep(W, self.item_posterior_)
         return self
 
@@ -56,13 +56,12 @@ class Updating(Fitted):
         by_item = sparse.csr_array(counts.matrix.T)
         folded = self._fold_in(by_item, items=True)
         ids, old, new = self.items_.union(counts.items)
-        if self.history_ is not None:
-            columns = _replace_rows(sparse.csr_array(self.history_.T), old, by_item, new, len(ids))
-            self.history_ = sparse.csr_array(columns.T)
-        if self.names_ is not None or counts.names is not None:
-            self.names_ = _merge_names((self.names_, old), (counts.names, new), len(ids))
-        self.items_ = ids
-        H = _merge(self.item_posterior_, old, folded, new, len(ids))
+        H, history, names = _merge(self.item_posterior_, old, folded, new, len(ids)), self.history_, self.names_
+        if history is not None:
+            history = sparse.csr_array(_replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
+        if names is not None or counts.names is not None:
+            names = _merge_names((names, old), (counts.names, new), len(ids))
+        self.items_, self.names_, self.history_ = ids, names, history
         self._keep(self.user_posterior_, H)
         return self
 
@@ -77,11 +76,10 @@ class Updating(Fitted):
         stay = np.setdiff1d(np.arange(len(self.users_)), gone)
         if not len(stay):
             raise ValueError("these are all users of the model: nothing would be left of it")
-        W = self.user_posterior_
-        self.users_ = self.users_.take(stay)
-        if self.history_ is not None:
-            self.history_ = sparse.csr_array(self.history_[stay])
-        self._keep(replace(W, shape=W.shape[stay], row_rate=W.row_rate[stay]), self.item_posterior_)
+        W, ids, history = self.user_posterior_, self.users_.take(stay), self.history_
+        W = replace(W, shape=W.shape[stay], row_rate=W.row_rate[stay])
+        self.users_, self.history_ = ids, None if history is None else sparse.csr_array(history[stay])
+        self._keep(W, self.item_posterior_)
         return self
 
     def _rows_with_ids(self, X: Any, users: Iterable[Id] | None) -> Counts:

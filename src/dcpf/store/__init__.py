@@ -6,7 +6,18 @@ takes no longer for large arrays. `verify` checks the body too. Nothing is ever 
 """
 
 from dcpf.store.atomic import replacing, sweep_strays
-from dcpf.store.files import Arrays, read, verify, write
+from dcpf.store.files import Arrays, facts, read, verify, write
 from dcpf.store.header import FORMAT, VERSION, ModelFormatError
 
-__all__ = ["FORMAT", "VERSION", "Arrays", "ModelFormatError", "read", "replacing", "sweep_strays", "verify", "write"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Arrays",
+    "ModelFormatError",
+    "facts",
+    "read",
+    "replacing",
+    "sweep_strays",
+    "verify",
+    "write",
+]

@@ -64,6 +64,13 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     return arrays, header.meta
 
 
+def facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a file is: its path, its bytes, the version of its format, and of the dcpf that wrote it."""
+    header, _ = _open(path)
+    size = Path(path).stat().st_size
+    return {"path": os.fspath(path), "bytes": size, "format": header.version, "dcpf": header.library}
+
+
 def verify(path: str | os.PathLike[str]) -> None:
     """Read the whole file and compare its checksum. Raises ModelFormatError if one bit of the content differs."""
     header, arrays = _open(path)

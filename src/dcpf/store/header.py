@@ -47,6 +47,8 @@ class Header:
     body: int
     checksum: str
     meta: dict[str, Any]
+    version: int  # of the format
+    library: str  # the version of dcpf that wrote it
 
 
 def parse_header(file: BinaryIO, size: int) -> Header:
@@ -65,7 +67,8 @@ def parse_header(file: BinaryIO, size: int) -> Header:
     table = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
     if document.pop("seal", None) != seal(table, document):
         raise damaged("the header does not have its own checksum")
-    return Header(tensors, 8 + length, document["checksum"], document["meta"])
+    version, library = document["version"], str(document.get("library"))
+    return Header(tensors, 8 + length, document["checksum"], document["meta"], version, library)
 
 
 def seal(table: Mapping[str, tuple[str, tuple[int, ...]]], document: Mapping[str, Any]) -> str:
