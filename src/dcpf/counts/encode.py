@@ -55,14 +55,14 @@ class Encoder:
         return Ids(ordered.to_numpy().astype(np.int64) if self._integers else as_strings(ordered)), rank
 
     def mixture(self) -> tuple[str, str] | None:
-        """An id that is written as an integer and one that is not, if there are both in a text."""
+        """The first id that is written as an integer and the first that is not, if there are both in a text."""
         if self._integers or not self._spelt:
             return None
         read = self._distinct.cast(pl.Int64, strict=False).is_not_null()
         read &= ~self._distinct.str.contains(_NOT_AS_INTEGERS_ARE_WRITTEN)
         if read.all() or not read.any():
             return None
-        return self._distinct.filter(read)[0], self._distinct.filter(~read)[0]
+        return str(self._distinct.filter(read).min()), str(self._distinct.filter(~read).min())
 
     def _encode(self, ids: pl.Series, keys: pl.Series) -> Codes:
         if isinstance(self._codes, _Table) and not self._codes.make_room(keys):
