@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dcpf import elements
     from dcpf.counts import Counts, InvalidCounts, UnknownId
+    from dcpf.evaluation import evaluate, log_likelihood
     from dcpf.model import DCPF, load
     from dcpf.progress import Iteration
     from dcpf.readers import read_counts
@@ -25,7 +26,9 @@ __all__ = [
     "UnknownId",
     "__version__",
     "elements",
+    "evaluate",
     "load",
+    "log_likelihood",
     "read_counts",
 ]
 
@@ -37,7 +40,9 @@ _HOME = {
     "Iteration": "dcpf.progress",
     "ModelFormatError": "dcpf.store",
     "UnknownId": "dcpf.counts",
+    "evaluate": "dcpf.evaluation",
     "load": "dcpf.model",
+    "log_likelihood": "dcpf.evaluation",
     "read_counts": "dcpf.readers",
 }
 

@@ -41,7 +41,7 @@ def from_table(
     """
     from dcpf.counts.collect import BadRows, Collector, Place, Rows
 
-    names, columns = _columns_of(table)
+    names, columns = columns_of(table)
     given = {"user": user_column, "item": item_column, "count": count_column, "time": time_column}
     chosen = _choose(names, given)
     sources = {role: _source(columns[at], str(names[at]), role) for role, at in chosen.at.items()}
@@ -71,7 +71,8 @@ class _Source:
     notes: list[str] = field(default_factory=list)
 
 
-def _columns_of(table: Any) -> tuple[list[Any], list[Any]]:
+def columns_of(table: Any) -> tuple[list[Any], list[Any]]:
+    """The names and the columns (narwhals series) of a table."""
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
 
@@ -110,7 +111,7 @@ def _source(column: Any, name: str, role: str) -> _Source:
 
     are_objects = column.dtype in (nw.Object, nw.Unknown) or (column.dtype == nw.Categorical and _is_pandas(column))
     if not are_objects:
-        return _Source(column, _to_polars) if role in ("count", "time") else _of_ids(column, name)
+        return _Source(column, to_polars) if role in ("count", "time") else _of_ids(column, name)
     if role in ("count", "time"):
         return _Source(column, lambda piece: texts_of(piece.to_list()))
     kind, notes = kind_of_ids(column.to_list(), name)
@@ -120,15 +121,15 @@ def _source(column: Any, name: str, role: str) -> _Source:
 def _of_ids(column: Any, name: str) -> _Source:
     from dcpf.counts.id_columns import id_column, kind_of_column
 
-    kind = kind_of_column(_to_polars(column[:0]).dtype, f"the table: column {name!r}")
-    return _Source(column, lambda piece: id_column(_to_polars(piece), kind, f"the table: column {name!r}"), kind)
+    kind = kind_of_column(to_polars(column[:0]).dtype, f"the table: column {name!r}")
+    return _Source(column, lambda piece: id_column(to_polars(piece), kind, f"the table: column {name!r}"), kind)
 
 
 def _is_pandas(column: Any) -> bool:
     return bool(column.implementation.is_pandas_like())
 
 
-def _to_polars(column: Any) -> "pl.Series":
+def to_polars(column: Any) -> "pl.Series":
     """A column of any library as one of polars."""
     import narwhals as nw
     import polars as pl

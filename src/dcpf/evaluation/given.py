@@ -1,0 +1,43 @@
+"""Lists that were made elsewhere: a table with a row for each user and recommended item."""
+
+from typing import TYPE_CHECKING, Any
+
+from dcpf.counts import InvalidCounts
+from dcpf.counts.columns import named, plain
+from dcpf.counts.tables import columns_of, to_polars
+
+if TYPE_CHECKING:
+    from dcpf.counts import Id
+
+
+class GivenLists:
+    """A table of recommendations that answers as a model does.
+
+    The columns of users and items are found by name. A list is in the order of a column "rank" if there is one, else
+    of falling "score", else as its rows stand.
+    """
+
+    def __init__(self, table: Any) -> None:
+        import polars as pl
+
+        names, columns = columns_of(table)
+        wanted = {role: _only([str(name) for name in names], role) for role in ("user", "item")}
+        wanted |= {plain(str(name)): j for j, name in enumerate(names) if plain(str(name)) in ("rank", "score")}
+        frame = pl.DataFrame({name: to_polars(columns[j]) for name, j in wanted.items()})
+        order, falling = ("rank", False) if "rank" in wanted else ("score", True)
+        if order in wanted:
+            frame = frame.sort(order, descending=falling, maintain_order=True)
+        lists = frame.group_by("user", maintain_order=True).agg("item")
+        self._lists: dict[Id, list[Id]] = dict(zip(lists["user"].to_list(), lists["item"].to_list(), strict=True))
+
+    def recommend(self, users: "list[Id]", n: int) -> "tuple[list[list[Id]], None]":
+        """The first n of the list of each of these users, nothing for one who has none."""
+        return [self._lists.get(user, [])[:n] for user in users], None
+
+
+def _only(names: list[str], role: str) -> int:
+    fits = named(names, role)
+    if len(fits) != 1:
+        found = ", ".join(map(repr, names))
+        raise InvalidCounts(f"a table of lists has one column {role!r}, found the columns {found}; rename one")
+    return fits[0]

@@ -1,0 +1,138 @@
+"""What is judged: whom to recommend to, what they should be offered, what they have already."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcpf.counts import Counts, Ids, InvalidCounts
+from dcpf.model.fitted import has_ids
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Users with something to find. `test` and `seen` have a row for each of them."""
+
+    users: Ids
+    items: Ids  # that the model can list
+    test: (
+        sparse.csr_array
+    )  # to be found; the columns after those of `items` are of items that the model does not know
+    seen: sparse.csr_array | None  # what they have already, if that is known
+    history: Counts | None  # the same, if the model is to be given it
+    popularity: Floats | None  # the share of the users of the fit who have each item, if that is known
+    notes: tuple[str, ...]
+
+
+def task(model: Any, test: Any, history: Any = None) -> Task:
+    """Bring test counts, and histories if there are any, together with what a model knows."""
+    counts, before = with_ids(model, test, history)
+    notes = []
+    known = before.users if before is not None else getattr(model, "users_", None)
+    rows = np.flatnonzero(np.diff(counts.matrix.indptr) > 0)
+    if isinstance(known, Ids) and known != counts.users:
+        there = known.find_all(counts.users)[rows] >= 0
+        if not there.any():
+            raise ValueError(
+                f"none of the {len(rows):,} users of the test counts, such as {counts.users[int(rows[0])]!r}, is in "
+                f"the {'history' if before is not None else 'model'}; for users who were held out give history="
+            )
+        if not there.all():
+            notes.append(f"{int((~there).sum()):,} of {len(rows):,} users are unknown to the model and were left out")
+        rows = rows[there]
+    users = counts.users if len(rows) == len(counts.users) else counts.users.take(rows)
+    items = model.items_ if isinstance(getattr(model, "items_", None), Ids) else counts.items
+    matrix, unknown = with_columns(counts.matrix[rows], counts.items, items)
+    if unknown:
+        notes.append(f"{unknown:,} test counts are of items that the model does not know: none of them can be found")
+    seen = seen_by(model, before, users, items)
+    if seen is not None:
+        again = stored_in(matrix, seen)
+        if again.any():
+            notes.append(f"{int(again.sum()):,} test counts of items that the user had before are not judged")
+            matrix = without(matrix, again)
+            stay = np.flatnonzero(np.diff(matrix.indptr) > 0)
+            users, matrix, seen = users.take(stay), matrix[stay], seen[stay]
+    if len(users) == 0:
+        raise InvalidCounts("there is nothing to judge: all test counts are of items that the users had before")
+    return Task(users, items, matrix, seen, before, _popularity(model), tuple(notes))
+
+
+def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None]:
+    """Both as counts with ids. Rows and columns of a matrix are those of the model, or of the history."""
+    if history is not None and has_ids(history) != has_ids(test):
+        raise TypeError("test and history must both have ids, as Counts and tables do, or both be matrices")
+    counts, before = Counts.of(test), None if history is None else Counts.of(history, allow_empty=True)
+    if has_ids(test):
+        return counts, before
+    items, users = getattr(model, "items_", None), getattr(model, "users_", None)
+    for name, given, known in (("columns", counts.items, items), ("rows", counts.users, users)):
+        if name == "rows" and before is not None:
+            known = before.users
+        if isinstance(known, Ids) and len(given) != len(known):
+            of = "the history has" if name == "rows" and before is not None else "the model has"
+            raise InvalidCounts(
+                f"the test matrix has {len(given):,} {name}, {of} {len(known):,}: give one for each, empty where "
+                "there is nothing, or counts with ids"
+            )
+    named = [
+        Counts.from_matrix(one.matrix, rows, items, allow_empty=True)
+        for one, rows in ((counts, users if before is None else None), (before, None))
+        if one is not None
+    ]
+    return named[0], named[1] if len(named) > 1 else None
+
+
+def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:
+    """The same with the columns of `items`, and after them those of unknown ones; and how many entries are there."""
+    if given == items:
+        return matrix, 0
+    places = items.find_all(given)
+    unknown = places < 0
+    places[unknown] = len(items) + np.arange(int(unknown.sum()))
+    shape = (matrix.shape[0], len(items) + int(unknown.sum()))
+    moved = sparse.csr_array((matrix.data, places[matrix.indices], matrix.indptr), shape=shape)
+    moved.sort_indices()
+    return moved, int((moved.indices >= len(items)).sum())
+
+
+def seen_by(model: Any, before: Counts | None, users: Ids, items: Ids) -> sparse.csr_array | None:
+    """What these users have already, in the columns of `items`."""
+    if before is not None:
+        return with_columns(before.matrix[before.users.positions(users, "user")], before.items, items)[0]
+    history: sparse.csr_array | None = getattr(model, "history_", None)
+    known = getattr(model, "users_", None)
+    if history is None or not isinstance(known, Ids):
+        return None
+    return history if known == users else history[known.positions(users, "user")]
+
+
+def stored_in(matrix: sparse.csr_array, other: sparse.csr_array) -> NDArray[np.bool_]:
+    """Whether each entry of a canonical matrix is one of another canonical matrix with as many rows."""
+    width = max(matrix.shape[1], other.shape[1])
+    keys, others = (
+        np.repeat(np.arange(one.shape[0], dtype=np.int64) * width, np.diff(one.indptr)) + one.indices
+        for one in (matrix, other)
+    )
+    places = np.minimum(np.searchsorted(others, keys), max(len(others) - 1, 0))
+    return others[places] == keys if len(others) else np.zeros(len(keys), dtype=np.bool_)
+
+
+def without(matrix: sparse.csr_array, entries: NDArray[np.bool_]) -> sparse.csr_array:
+    """The same without the entries where this is true."""
+    kept = np.flatnonzero(~entries)
+    indptr = np.searchsorted(kept, matrix.indptr)
+    return sparse.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
+
+
+def _popularity(model: Any) -> Floats | None:
+    history = getattr(model, "history_", None)
+    if history is None:
+        return None
+    users = max(int((np.diff(history.indptr) > 0).sum()), 1)
+    return np.maximum(np.bincount(history.indices, minlength=history.shape[1]), 1) / users
