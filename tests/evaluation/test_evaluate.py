@@ -166,7 +166,7 @@ def test_what_a_user_had_before_is_not_judged(model, split):
 
 def test_lists_are_judged_alike_in_blocks_of_users(model, split, monkeypatch):
     whole = dcpf.evaluate(model, split[1], 10)
-    monkeypatch.setattr(sys.modules["dcpf.evaluation.evaluate"], "_USERS", 7)
+    monkeypatch.setattr(sys.modules["dcpf.evaluation.judging"], "_USERS", 7)
     parts = dcpf.evaluate(model, split[1], 10)
     assert parts.to_dict() == whole.to_dict()
 

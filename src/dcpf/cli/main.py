@@ -8,8 +8,11 @@ import typer
 from typer.core import TyperGroup
 
 import dcpf
+from dcpf.cli.check import check
+from dcpf.cli.data import data
 from dcpf.cli.demo import demo
 from dcpf.cli.doctor import doctor
+from dcpf.cli.evaluate import evaluate
 from dcpf.cli.explain import explain
 from dcpf.cli.fit import fit
 from dcpf.cli.inspect import inspect
@@ -113,5 +116,5 @@ def main(
         typer.echo(ctx.get_help())
 
 
-for command in (fit, recommend, similar, explain, inspect, doctor, demo):
+for command in (fit, recommend, similar, explain, evaluate, inspect, check, data, doctor, demo):
     app.command()(command)

@@ -21,7 +21,7 @@ Time = float | str | datetime.date | np.datetime64
 def split_entries(counts: "Counts", test_fraction: float, seed: Seed) -> tuple["Counts", "Counts"]:
     """See `Counts.split`."""
     test_fraction = _fraction("test_fraction", test_fraction)
-    rng = _generator(seed)
+    rng = generator(seed)
     if counts.nnz < 2:
         raise InvalidCounts(f"{counts.nnz} counts cannot be split into two parts: at least 2 are needed")
     tested = np.zeros(counts.nnz, dtype=np.bool_)
@@ -32,7 +32,7 @@ def split_entries(counts: "Counts", test_fraction: float, seed: Seed) -> tuple["
 def leave_out(counts: "Counts", k: int, seed: Seed) -> tuple["Counts", "Counts"]:
     """See `Counts.leave_out`."""
     k = whole_number("k", k, at_least=1)
-    rank = _random_rank(counts, _generator(seed))
+    rank = _random_rank(counts, generator(seed))
     per_user = np.diff(counts.matrix.indptr)
     tested = (rank < k) & np.repeat(per_user > k, per_user)
     if not tested.any():
@@ -49,7 +49,7 @@ def split_users(
     """See `Counts.split_users`."""
     test_fraction = _fraction("test_fraction", test_fraction)
     history_fraction = _fraction("history_fraction", history_fraction)
-    rng = _generator(seed)
+    rng = generator(seed)
     n_users = counts.shape[0]
     if n_users < 2:
         raise InvalidCounts("users cannot be held out: there must be at least 2, found 1")
@@ -151,7 +151,8 @@ def _fraction(name: str, value: object) -> float:
     return float(value)
 
 
-def _generator(seed: object) -> np.random.Generator:
+def generator(seed: object) -> np.random.Generator:
+    """The generator itself, or one that starts from this whole number."""
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or int(seed) < 0:

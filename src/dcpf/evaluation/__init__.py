@@ -1,6 +1,6 @@
 """How well a model ranks and predicts what it has not seen. Takes anything that can recommend."""
 
-from dcpf.evaluation.evaluate import evaluate
+from dcpf.evaluation.judging import evaluate
 from dcpf.evaluation.likelihood import Likelihood, log_likelihood
 from dcpf.evaluation.result import Evaluation
 

@@ -93,10 +93,10 @@ def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likeliho
 
 def _held_out(model: "DCPF", test: Any, history: Any) -> tuple[Ids, sparse.csr_array, Counts | None, list[str]]:
     """The users who are known, their test counts in the model's columns, the history, and what was left out."""
-    counts, before = with_ids(model, test, history)
+    counts, before, notes = with_ids(model, test, history)
     known = model.users_ if before is None else before.users
     there = np.flatnonzero(known.find_all(counts.users) >= 0)
-    notes, users = [], len(counts.users)
+    users = len(counts.users)
     if len(there) == 0:
         raise ValueError(f"none of the {users:,} users of the test counts, such as {counts.users[0]!r}, is known")
     if len(there) < users:

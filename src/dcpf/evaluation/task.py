@@ -31,8 +31,7 @@ class Task:
 
 def task(model: Any, test: Any, history: Any = None) -> Task:
     """Bring test counts, and histories if there are any, together with what a model knows."""
-    counts, before = with_ids(model, test, history)
-    notes = []
+    counts, before, notes = with_ids(model, test, history)
     known = before.users if before is not None else getattr(model, "users_", None)
     rows = np.flatnonzero(np.diff(counts.matrix.indptr) > 0)
     if isinstance(known, Ids) and known != counts.users:
@@ -63,29 +62,41 @@ def task(model: Any, test: Any, history: Any = None) -> Task:
     return Task(users, items, matrix, seen, before, _popularity(model), tuple(notes))
 
 
-def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None]:
-    """Both as counts with ids. Rows and columns of a matrix are those of the model, or of the history."""
+def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None, list[str]]:
+    """Both as counts with ids, and what was left out: items of the history that the model does not know."""
     if history is not None and has_ids(history) != has_ids(test):
         raise TypeError("test and history must both have ids, as Counts and tables do, or both be matrices")
     counts, before = Counts.of(test), None if history is None else Counts.of(history, allow_empty=True)
-    if has_ids(test):
-        return counts, before
+    items = getattr(model, "items_", None)
+    if not has_ids(test):
+        return *_named_by_model(model, counts, before), []
+    if before is None or not isinstance(items, Ids) or before.items == items:
+        return counts, before, []
+    kept = before.select(items=np.flatnonzero(items.find_all(before.items) >= 0))
+    unknown = before.nnz - kept.nnz
+    notes = [f"{unknown:,} counts of the history are of items that the model does not know"] if unknown else []
+    return counts, kept, notes
+
+
+def _named_by_model(model: Any, counts: Counts, before: Counts | None) -> tuple[Counts, Counts | None]:
+    """A matrix has the columns of the model, and the rows of the history if there is one, else of the model."""
     items, users = getattr(model, "items_", None), getattr(model, "users_", None)
-    for name, given, known in (("columns", counts.items, items), ("rows", counts.users, users)):
-        if name == "rows" and before is not None:
-            known = before.users
-        if isinstance(known, Ids) and len(given) != len(known):
-            of = "the history has" if name == "rows" and before is not None else "the model has"
-            raise InvalidCounts(
-                f"the test matrix has {len(given):,} {name}, {of} {len(known):,}: give one for each, empty where "
-                "there is nothing, or counts with ids"
-            )
-    named = [
-        Counts.from_matrix(one.matrix, rows, items, allow_empty=True)
-        for one, rows in ((counts, users if before is None else None), (before, None))
-        if one is not None
-    ]
-    return named[0], named[1] if len(named) > 1 else None
+    _check_as_many("columns", counts.items, "model", items)
+    if before is None:
+        _check_as_many("rows", counts.users, "model", users)
+        return Counts.from_matrix(counts.matrix, users, items), None
+    _check_as_many("rows", counts.users, "history", before.users)
+    _check_as_many("columns", counts.items, "history", before.items)
+    before = Counts.from_matrix(before.matrix, None, items, allow_empty=True)
+    return Counts.from_matrix(counts.matrix, None, items), before
+
+
+def _check_as_many(what: str, given: Ids, of: str, known: object) -> None:
+    if isinstance(known, Ids) and len(given) != len(known):
+        raise InvalidCounts(
+            f"the test matrix has {len(given):,} {what}, the {of} has {len(known):,}: give one for each, empty where "
+            "there is nothing, or counts with ids"
+        )
 
 
 def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:

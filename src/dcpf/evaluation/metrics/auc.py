@@ -12,10 +12,10 @@ def auc(lists: Judged) -> Floats:
     know stands below all. With lists of all items this is the exact area. NaN where all items are relevant.
     """
     hits = lists.hits.sum(axis=1)
-    listed_pairs = np.where(lists.hits, np.float64(0.0), np.cumsum(lists.hits, axis=1, dtype=np.float64))
-    beyond_lists = (lists.k - lists.lengths) * hits  # places after the end of a list look like misses
+    to_the_end = (lists.hits * np.arange(lists.k, 0, -1)).sum(axis=1) - hits * (lists.k - lists.lengths)
+    listed_pairs = to_the_end - hits * (hits + 1) // 2  # places from each hit to the end, without those of hits
     irrelevant = lists.candidates - lists.reachable
     unlisted = irrelevant - (lists.lengths - hits)
-    above = listed_pairs.sum(axis=1) - beyond_lists + unlisted * (hits + (lists.reachable - hits) / 2.0)
+    above = listed_pairs + unlisted * (hits + (lists.reachable - hits) / 2.0)
     with np.errstate(invalid="ignore"):
         return np.where(irrelevant > 0, above / (lists.relevant * irrelevant), np.nan)

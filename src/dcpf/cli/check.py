@@ -1,0 +1,50 @@
+"""dcpf check: whether counts drawn from a model look like the data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Model, UserColumn, bar, check_least, columns, load, read
+from dcpf.cli.output import check_output, plain, print_json, remark
+
+
+def check(
+    model: Model,
+    counts: Annotated[
+        Path | None,
+        typer.Argument(metavar="COUNTS", help="What to compare with.  [default: what the model was fitted to]"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Draw the check into this file: .png, .svg or .pdf."),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="How many matrices to draw from the model.")] = 10,
+    seed: Annotated[int, typer.Option(help="For the draws.")] = 0,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
+    json: Json = False,
+) -> None:
+    """Check a model: draw counts from it, and compare them with the data."""
+    check_least(draws=(draws, 1), seed=(seed, 0))
+    from dcpf.evaluation.predictive import predictive_check
+    from dcpf.experiments import figures
+
+    if output is not None:
+        check_output(output, inputs=(model, counts), endings=figures.ENDINGS)
+        try:
+            figures.need_matplotlib()
+        except ImportError as error:
+            raise ValueError(f"{output}: {error}") from None
+    fitted = load(model)
+    given = None if counts is None else read(counts, **columns(user_column, item_column, count_column))
+    with bar("drawing") as progress:
+        found = predictive_check(fitted, given, seed, draws, progress=progress)
+    if output is not None:
+        figures.save(figures.predictive_check(found), output)
+        remark(f"figure written to {output}")
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo("\n".join(map(plain, str(found).splitlines())))

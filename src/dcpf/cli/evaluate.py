@@ -1,0 +1,142 @@
+"""dcpf evaluate: how well a model finds what was held out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Threads,
+    UserColumn,
+    check_least,
+    columns,
+    load,
+    read,
+)
+from dcpf.cli.output import check_output, console, plain, print_json, several, write_frames
+
+if TYPE_CHECKING:
+    from dcpf.counts import Counts
+    from dcpf.evaluation import Evaluation
+    from dcpf.model import DCPF
+
+_ENDINGS = (".parquet", ".csv", ".json")
+
+
+def evaluate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="COUNTS | MODEL", show_default=False, help="Counts, of which a part is held out; or a model."
+        ),
+    ],
+    test: Annotated[
+        Path | None,
+        typer.Argument(metavar="TEST", show_default=False, help="With a model: the counts that it should find."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Length of a list.")] = 100,
+    thresholds: Annotated[
+        str, typer.Option(metavar="S,S,...", help="An item is relevant if its test count is larger than S.")
+    ] = "0,1,2,5",
+    test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = 0.2,
+    components: Annotated[int, typer.Option(help="Of COUNTS: length of a user's and an item's vector.")] = 100,
+    element: Annotated[str, typer.Option(help="Of COUNTS: law of the counts in a session.")] = "shifted-nb",
+    seed: Annotated[int, typer.Option(help="Of COUNTS: the same seed gives the same split and model.")] = 0,
+    history: History = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Compare with this model, user by user. Both must have the same TEST."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the values by user: .parquet, .csv or .json.")
+    ] = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Rank items for users, and compare with what was held out.
+
+    dcpf evaluate COUNTS holds a part of the counts out, fits the rest, and judges the lists. dcpf evaluate MODEL TEST
+    judges a model by counts that it was not fitted to.
+    """
+    check_least(k=(k, 1), components=(components, 1), seed=(seed, 0), threads=(threads, 1))
+    levels = _levels(thresholds)
+    _check_model_or_counts(file, test, history, against)
+    if output is not None:
+        check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
+    chosen = columns(user_column, item_column, count_column)
+    if test is None:
+        model, held_out = _fitted(read(file, **chosen), test_fraction, components, element, seed, threads)
+    else:
+        model, held_out = load(file, threads), read(test, **chosen)
+    before = None if history is None else read(history, **chosen)
+    from dcpf.evaluation import evaluate as judge
+
+    found = judge(model, held_out, k, levels, history=before)
+    other = None if against is None else judge(load(against, threads), held_out, k, levels, history=before)
+    if output is not None:
+        rows = write_frames(output, [found.per_user()])
+        console(stderr=True).print(f"Wrote {several(rows, 'row')} to {plain(output)}", soft_wrap=True)
+    _tell(model, held_out, before, found, other, as_json=json)
+
+
+def _tell(
+    model: "DCPF",
+    held_out: "Counts",
+    before: "Counts | None",
+    found: "Evaluation",
+    other: "Evaluation | None",
+    *,
+    as_json: bool,
+) -> None:
+    from dcpf.evaluation import log_likelihood
+
+    likelihood = log_likelihood(model, held_out, history=before)
+    compared = None if other is None else found.compare(other)
+    if as_json:
+        told: dict[str, Any] = found.to_dict() | {"log_likelihood": likelihood.to_dict()}
+        print_json(told if compared is None else told | {"against": compared.to_dict()})
+        return
+    screen = console()
+    texts = [str(found), "", str(likelihood)]
+    if compared is not None:
+        texts += ["", f"first: this model, second: the other, over {several(compared.users, 'user')}", str(compared)]
+    for line in "\n".join(texts).splitlines():
+        screen.print(plain(line), soft_wrap=True)
+
+
+def _fitted(
+    counts: "Counts", test_fraction: float, components: int, element: str, seed: int, threads: int | None
+) -> "tuple[DCPF, Counts]":
+    """A model of one part of the counts, and the other part."""
+    from dcpf import DCPF
+
+    train, test = counts.split(test_fraction, seed)
+    console(stderr=True).print(
+        f"{several(test.nnz, 'count')} held out, {several(train.nnz, 'count')} to learn from", soft_wrap=True
+    )
+    model = DCPF(components, element, random_state=seed, n_jobs=threads, verbose=True)
+    return model.fit(train), test
+
+
+def _check_model_or_counts(file: Path, test: Path | None, history: Path | None, against: Path | None) -> None:
+    if test is None and file.suffix == ".safetensors":
+        raise ValueError(f"{file} is a model; name the counts that it should find as well: dcpf evaluate MODEL TEST")
+    for option, value in (("--history", history), ("--against", against)):
+        if test is None and value is not None:
+            raise ValueError(f"{option} goes with a model: dcpf evaluate MODEL TEST {option} {value}")
+
+
+def _levels(typed: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in typed.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError(
+            f"--thresholds must be whole numbers with commas between them, such as 0,1,2,5; found {typed!r}"
+        )
+    return tuple(map(int, parts))

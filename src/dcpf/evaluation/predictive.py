@@ -1,0 +1,129 @@
+"""Posterior predictive check: do counts drawn from the fitted model look like those that it was fitted to?
+
+What is compared is how many entries have each count, and how many are zero (Figure 2 of the paper). A model of raw
+counts pays for its tail with too many non-zeros, one of binarized counts has no tail, and an element may have both.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from dcpf.counts import Counts, count_matrix
+from dcpf.elements import Raw
+from dcpf.evaluation.check import Check, Ints
+from dcpf.model import DCPF
+from dcpf.model.fitted import check_whole, has_ids, warn_caller
+from dcpf.simulate import draw_counts
+
+Histogram = tuple[Ints, Ints]  # distinct counts, ascending, and how many entries have each
+
+EVENTS = 1 << 22
+"""Sessions that are drawn at a time. A draw takes users in blocks that expect so many, or one user more."""
+
+
+def predictive_check(
+    model: DCPF,
+    counts: Any = None,
+    seed: int | np.random.Generator = 0,
+    draws: int = 10,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Check:
+    """Draw matrices of counts from a fitted model and compare them with the data.
+
+    As in the paper, they are drawn from E[W], E[H] and the learned element, so that draws differ by chance and not
+    by what is uncertain about W and H. The cost is that of the sessions that are drawn, never of users x items, and
+    the memory that of `EVENTS` of them. The binary limit has no law of counts: there, sessions are drawn, which is
+    Poisson factorization of the binarized data.
+
+    Parameters
+    ----------
+    model : DCPF
+        A fitted model.
+    counts : Counts, table or matrix
+        What to compare with; by default the training counts. A table or `Counts` may hold some of the users: only
+        those are drawn. The rows and columns of a matrix are all users and items of the model.
+    seed : int or Generator
+        For the draws.
+    draws : int
+        How many matrices to draw.
+    progress : callable
+        Called with (done, all) as the draws go on.
+    """
+    check_is_fitted(model)
+    check_whole(draws=draws)
+    data, users = _truth(model, counts)
+    W, H = model.user_factors[users], model.item_factors.astype(np.float64)
+    law = model.element_ if model.element_.limit is None else Raw()
+    rng = np.random.default_rng(seed)
+    blocks = _blocks(W @ H.sum(axis=0).astype(W.dtype), EVENTS)
+    drawn: list[Histogram] = []
+    for draw in range(draws):
+        parts = []
+        for j, block in enumerate(blocks):
+            parts.append(_histogram(draw_counts(W[block], H, law, rng)[0].data))
+            if progress is not None:
+                progress(draw * len(blocks) + j + 1, draws * len(blocks))
+        drawn.append(_added(parts))
+    distinct = np.unique(np.concatenate([data[0], *(one[0] for one in drawn)]))
+    rows = np.zeros((1 + draws, len(distinct)), dtype=np.int64)
+    for row, (values, numbers) in zip(rows, (data, *drawn), strict=True):
+        row[np.searchsorted(distinct, values)] = numbers
+    return Check(model.element_, (len(W), len(H)), distinct, rows[0], rows[1:])
+
+
+def _truth(model: DCPF, counts: Any) -> tuple[Histogram, Any]:
+    """The histogram of the data, and whom of the model's users they are about."""
+    if counts is None:
+        if model.history_ is None:
+            raise ValueError("the model was saved without its training counts: give the counts to check it against")
+        return _histogram(model.history_.data), slice(None)
+    if has_ids(counts):
+        return _known(model, Counts.of(counts))
+    matrix, expected = count_matrix(counts), (len(model.users_), len(model.items_))
+    if matrix.shape != expected:
+        raise ValueError(
+            f"counts: found {matrix.shape[0]:,} x {matrix.shape[1]:,}, but the model has {expected[0]:,} users x "
+            f"{expected[1]:,} items: give a row and a column for each, or a table with ids"
+        )
+    return _histogram(matrix.data), slice(None)
+
+
+def _known(model: DCPF, counts: Counts) -> tuple[Histogram, Ints]:
+    """The same of counts with ids: whoever and whatever the model does not know is left out, and it is said."""
+    users, items = model.users_.find_all(counts.users), model.items_.find_all(counts.items)
+    for what, places, ids in (("users", users, counts.users), ("items", items, counts.items)):
+        unknown = np.flatnonzero(places < 0)
+        if len(unknown) == len(places):
+            raise ValueError(f"counts: the model knows none of these {what}, {ids[0]!r} for one")
+        if len(unknown):
+            warn_caller(
+                f"{len(unknown):,} of {len(places):,} {what} are unknown to the model and were skipped, such as "
+                f"{ids[int(unknown[0])]!r}"
+            )
+    kept = (users[counts.entry_users] >= 0) & (items[counts.matrix.indices] >= 0)
+    if not kept.any():
+        raise ValueError("counts: no entry has both a user and an item that the model knows")
+    return _histogram(counts.matrix.data[kept]), users[users >= 0]
+
+
+def _histogram(values: NDArray[np.integer]) -> Histogram:
+    distinct, numbers = np.unique(values, return_counts=True)
+    return distinct.astype(np.int64), numbers.astype(np.int64)
+
+
+def _added(parts: list[Histogram]) -> Histogram:
+    """One histogram of all these entries."""
+    values, places = np.unique(np.concatenate([one[0] for one in parts]), return_inverse=True)
+    total = np.zeros(len(values), dtype=np.int64)
+    np.add.at(total, places, np.concatenate([one[1] for one in parts]))
+    return values, total
+
+
+def _blocks(expected: NDArray[np.floating], limit: int) -> list[slice]:
+    """Rows in runs that expect `limit` sessions, or those of one row more."""
+    starts = np.flatnonzero(np.diff(np.cumsum(expected, dtype=np.float64) // limit, prepend=-1.0))
+    return [slice(int(a), int(b)) for a, b in zip(starts, [*starts[1:], len(expected)], strict=True)]
