@@ -51,7 +51,7 @@ EQUATIONS = (ROOT / "docs" / "equations.md").read_text()
 
 
 def test_every_function_named_in_the_table_of_equations_exists() -> None:
-    rooms = "elements|kernels|inference|ranking|simulate|model|counts"
+    rooms = "elements|kernels|inference|ranking|simulate|model|counts|evaluation"
     names = set(re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", EQUATIONS))
     assert len(names) > 20
     for name in names:

@@ -16,8 +16,10 @@ from dcpf.cli.evaluate import evaluate
 from dcpf.cli.explain import explain
 from dcpf.cli.fit import fit
 from dcpf.cli.inspect import inspect
+from dcpf.cli.leaderboard import leaderboard
 from dcpf.cli.output import remark
 from dcpf.cli.recommend import recommend
+from dcpf.cli.reproduce import reproduce
 from dcpf.cli.similar import similar
 
 _INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -116,5 +118,9 @@ def main(
         typer.echo(ctx.get_help())
 
 
-for command in (fit, recommend, similar, explain, evaluate, inspect, check, data, doctor, demo):
+_COMMANDS = (
+    fit, recommend, similar, explain, evaluate, inspect, check, leaderboard, reproduce, data, doctor, demo,
+)  # fmt: skip
+
+for command in _COMMANDS:
     app.command()(command)

@@ -1,0 +1,179 @@
+"""dcpf reproduce: the paper's experiments on its data sets, or on any counts."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, bar, check_least, columns, read
+from dcpf.cli.output import console, plain, print_json, several
+from dcpf.cli.tables import show
+
+if TYPE_CHECKING:
+    from dcpf.counts import Counts
+    from dcpf.experiments.reproduce import Reproduction, Standing
+
+
+def reproduce(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            show_default=False,
+            help="taste-profile, lastfm or nips, followed by its file; or any file of counts alone.",
+        ),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help="The data set's file as it is published, or as dcpf data has prepared it.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where results go.  [default: named after the data, here]"
+        ),
+    ] = None,
+    grid: Annotated[
+        bool,
+        typer.Option("--grid", help="Search p on the paper's grids as well: five times as many fits."),
+    ] = False,
+    choose: Annotated[
+        bool,
+        typer.Option("--choose", help="Choose alpha in .1, .3, 1 and K in 50, 100, 200 by NDCG0 of PFbin first."),
+    ] = False,
+    components: Annotated[
+        int | None, typer.Option(help="K.  [default: as in the paper, 100 for taste-profile and else 50]")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Shape of the gamma priors.  [default: 0.3]")] = None,
+    starts: Annotated[int, typer.Option(help="Random starts of each model.")] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same tables.")] = 0,
+    max_iter: Annotated[int, typer.Option(help="Stop a fit after so many iterations in any case.")] = 3000,
+    tol: Annotated[float, typer.Option(help="Stop a fit when the bound rises by less than this part of it.")] = 1e-5,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    count_column: CountColumn = None,
+    min_per_user: Annotated[int, typer.Option(help="Of a file of counts, drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="And items with fewer users.")] = 1,
+    no_figures: Annotated[bool, typer.Option("--no-figures", help="Only tables.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Throw away what an earlier run has left in the folder.")
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Compare the paper's models on its data or on yours, and write its tables and figures.
+
+    Can be stopped at any time: the same command goes on where it was.
+    """
+    check_least(
+        components=(components, 1), starts=(starts, 1), seed=(seed, 0), max_iter=(max_iter, 1),
+        min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), threads=(threads, 1),
+    )  # fmt: skip
+    if choose and (components is not None or alpha is not None):
+        raise ValueError("--choose finds alpha and K: leave out --alpha and --components, or --choose")
+    from dcpf.experiments import paper
+    from dcpf.experiments.protocol import Protocol
+    from dcpf.readers.paper import find
+
+    dataset, path = _what(data, file)
+    settings = Protocol(
+        components=components or paper.COMPONENTS.get(dataset or "", 50),
+        alpha=0.3 if alpha is None else alpha,
+        starts=starts, seed=seed, max_iter=max_iter, tol=tol, grid=grid, choose=choose,
+    )  # fmt: skip
+    folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
+    named = columns(user_column, item_column, count_column)
+    counts = _read(dataset, path, seed, named, (min_per_user, min_per_item))
+    from dcpf.experiments.reproduce import reproduce as run
+
+    with _bar(folder) as watch:
+        done = run(
+            counts, folder, settings, name=path.name if dataset is None else find(dataset).title, dataset=dataset,
+            threads=threads, restart=restart, figures=not no_figures, watch=watch,
+        )  # fmt: skip
+    if json:
+        print_json(done.to_dict())
+    else:
+        _tell(done)
+
+
+def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
+    """The name of the data set, if it is one of the paper's, and the file."""
+    from dcpf.readers.paper import DATA_SETS
+
+    if file is None:
+        if data in DATA_SETS and not Path(data).exists():
+            raise ValueError(f"{data} needs a file: dcpf reproduce {data} FILE, with {DATA_SETS[data].source}")
+        return None, Path(data)
+    if data not in DATA_SETS:
+        raise ValueError(
+            f"unknown data set {data!r}: choose one of {', '.join(DATA_SETS)}; a file of counts stands alone, "
+            "dcpf reproduce FILE"
+        )
+    return data, file
+
+
+def _read(dataset: str | None, path: Path, seed: int, named: dict[str, Any], least: tuple[int, int]) -> "Counts":
+    """The counts, with what was done to them told on standard error."""
+    if dataset is None:
+        counts = read(path, **named)
+        counts = counts.filter(*least) if max(least) > 1 else counts
+    else:
+        if max(least) > 1 or any(one is not None for one in named.values()):
+            raise ValueError(f"{dataset} has its own columns and filter: leave out --min-per-... and --...-column")
+        from dcpf.experiments.sources import read_dataset
+
+        with bar(f"reading {path.name}", of_bytes=True) as progress:
+            counts = read_dataset(dataset, path, seed, progress)
+    screen = console(stderr=True)
+    for note in (f"{counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts", *counts.notes):
+        screen.print(f"  {plain(note)}", soft_wrap=True)
+    return counts
+
+
+@contextmanager
+def _bar(folder: Path) -> "Iterator[Callable[[Standing], None]]":
+    """A progress bar over all fits; where there is no terminal, a line for each. An interrupt says what is kept."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    screen, last = console(stderr=True), list["Standing"]()
+    shown = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*shown, console=screen, disable=not screen.is_terminal) as progress:
+        task = progress.add_task("starting (compiles when run for the first time)", total=None)
+
+        def watch(now: "Standing") -> None:
+            last[:] = [now]
+            progress.update(task, completed=now.done, total=now.total, description=_described(now))
+            if now.record is not None and not screen.is_terminal:
+                screen.print(f"  {now.done}/{now.total} {_described(now)}", soft_wrap=True)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            kept = f"{last[0].done} of {several(last[0].total, 'fit')} are kept in {folder}; " if last else ""
+            raise KeyboardInterrupt(f"{kept}the same command goes on from there") from None
+
+
+def _described(now: "Standing") -> str:
+    from dcpf.progress import clock
+
+    left = "" if now.left is None else f", about {clock(now.left)} left"
+    return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"
+
+
+def _tell(done: "Reproduction") -> None:
+    """The tables, and where they were written to."""
+    for one in done.tables:
+        show(one)
+    screen = console()
+    for note in done.notes:
+        screen.print(plain(note), soft_wrap=True)
+    screen.print(f"Written to {plain(done.folder)}:", soft_wrap=True)
+    figures = "figures as PNG and SVG, " if any(path.suffix == ".png" for path in done.files) else ""
+    screen.print(f"  tables.md, each table as CSV and LaTeX, {figures}fits in runs.jsonl, times.csv")

@@ -1,0 +1,39 @@
+"""The tables of experiments, in a terminal."""
+
+from typing import TYPE_CHECKING, Any
+
+from dcpf.cli.output import console, heading, plain, table
+
+if TYPE_CHECKING:
+    from dcpf.experiments.tables import Cell, Table
+
+_WIDE = 120  # columns where there is no terminal
+
+
+def show(one: "Table") -> None:
+    """A table with its title above and its notes below."""
+    screen = console()
+    if not screen.is_terminal:
+        screen.width = max(screen.width, _WIDE)
+    heading(screen, one.title)
+    made = table(*map(plain, one.columns), words=2 if "Est." in one.columns else 1)
+    for column in made.columns:
+        column.no_wrap = False
+    between = "\n" if len(one.columns) > 3 else " "  # there is no room for two numbers side by side
+    for row in one.rows:
+        made.add_row(*(_styled(cell, between) for cell in row))
+    screen.print(made)
+    for note in one.notes:
+        screen.print(plain(note))
+    screen.print()
+
+
+def _styled(cell: "Cell", between: str) -> Any:
+    """Ours, and the paper's number beside or below it."""
+    from rich.text import Text
+
+    from dcpf.experiments.formats import parts
+
+    ours, theirs = (plain(part).replace("± ", "±") for part in parts(cell))
+    text = Text(ours, style="bold" if cell.bold else "italic" if cell.italic else "")
+    return text.append(f"{between}{theirs}", style="not bold not italic dim") if theirs else text

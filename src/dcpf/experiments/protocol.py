@@ -1,0 +1,122 @@
+"""What is run: the models of the paper, how they are compared, and each fit that this takes as a job."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from dcpf import elements
+from dcpf.elements import Element
+
+ALPHAS = (0.1, 0.3, 1.0)  # among which alpha is chosen, where it is
+SIZES = (50, 100, 200)  # and K
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model of the paper: what the tables call it, its element, and the values of p that a grid search tries."""
+
+    label: str
+    element: str
+    grid: tuple[float, ...] = ()
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is Poisson factorization, of raw or of binarized counts."""
+        return self.element in ("raw", "binary")
+
+
+_TENTHS = tuple(j / 10 for j in range(11))
+MODELS = (
+    Contender("Log", "logarithmic", _TENTHS),
+    Contender("ZTP", "zero-truncated-poisson", (0.0, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, math.inf)),
+    Contender("Geo", "geometric", _TENTHS),
+    Contender("Sh. NB", "shifted-negative-binomial"),
+    Contender("PFraw", "raw"),
+    Contender("PFbin", "binary"),
+)
+RAW, BINARY = MODELS[4], MODELS[5]
+_BY_LABEL = {model.label: model for model in MODELS}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the models are compared. The default is the paper's way, but for the choice of alpha and K.
+
+    The split takes `seed`, and the starts of each model take `seed`, `seed + 1`, and so on as their random_state.
+    """
+
+    components: int = 50
+    alpha: float = 0.3
+    starts: int = 5
+    seed: int = 0
+    test_fraction: float = 0.2
+    max_iter: int = 3000
+    tol: float = 1e-5
+    k: int = 100
+    thresholds: tuple[int, ...] = (0, 1, 2, 5)
+    grid: bool = False  # search p as well, besides learning it
+    choose: bool = False  # alpha and K by NDCG0 of PFbin, instead of those given
+
+    def __post_init__(self) -> None:
+        for name, least in (("components", 1), ("starts", 1), ("seed", 0), ("max_iter", 1), ("k", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, found {value!r}")
+        if not (0.0 < self.alpha < math.inf and 0.0 <= self.tol < math.inf):
+            raise ValueError(f"alpha must be above 0 and tol at least 0, found {self.alpha!r} and {self.tol!r}")
+        if not self.thresholds or list(self.thresholds) != sorted({int(s) for s in self.thresholds if s >= 0}):
+            raise ValueError(f"thresholds must be whole numbers >= 0 that ascend, found {self.thresholds!r}")
+
+    def fixed(self) -> dict[str, object]:
+        """What must be the same for results to stand in one table. More starts or a grid search only add to them."""
+        plain = dataclasses.asdict(self) | {"thresholds": list(self.thresholds)}
+        return {name: value for name, value in plain.items() if name not in ("starts", "grid", "choose")}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit and its evaluation."""
+
+    model: str  # the label
+    components: int
+    alpha: float
+    start: int
+    p: float | None = None  # None: learned
+
+    @property
+    def element(self) -> Element:
+        """The element that the fit starts from, or stays with if p is given."""
+        element = elements.get(_BY_LABEL[self.model].element)
+        return element if self.p is None else dataclasses.replace(element, p=self.p)
+
+    def __str__(self) -> str:
+        at = "" if self.p is None else f" p={self.p:g}"
+        return f"{self.model}{at} K={self.components} alpha={self.alpha:g} start {self.start + 1}"
+
+
+def job(protocol: Protocol, model: Contender, start: int, p: float | None = None) -> Job:
+    """A fit of this model. With p at an end of its range it is Poisson factorization, which need not be run twice."""
+    if p is not None:
+        limit = dataclasses.replace(elements.get(model.element), p=p).limit
+        if limit is not None:
+            model, p = RAW if limit == "raw" else BINARY, None
+    return Job(model.label, protocol.components, protocol.alpha, start, p)
+
+
+def jobs(protocol: Protocol) -> list[Job]:
+    """All fits for the tables, start by start, so that an early stop leaves as much of each model."""
+    starts = range(protocol.starts)
+    wanted = [job(protocol, model, start) for start in starts for model in MODELS]
+    if protocol.grid:
+        wanted += [job(protocol, model, start, p) for start in starts for model in MODELS for p in model.grid]
+    return list(dict.fromkeys(wanted))
+
+
+def choices(protocol: Protocol) -> list[Protocol]:
+    """The protocol with each alpha and K that it may be."""
+    return [dataclasses.replace(protocol, components=K, alpha=alpha) for K in SIZES for alpha in ALPHAS]
+
+
+def choice_jobs(protocol: Protocol) -> list[Job]:
+    """The fits of PFbin from which alpha and K are chosen."""
+    return [job(one, BINARY, start) for start in range(protocol.starts) for one in choices(protocol)]

@@ -1,0 +1,243 @@
+"""The paper's experiments on any counts: run what is missing, then write tables and figures."""
+
+import dataclasses
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dcpf
+from dcpf.counts import Counts
+from dcpf.experiments import formats, protocol
+from dcpf.experiments.journal import Journal, Record
+from dcpf.experiments.pace import Pace
+from dcpf.experiments.protocol import Job, Protocol
+from dcpf.experiments.results import Results
+from dcpf.experiments.running import Bench
+from dcpf.experiments.tables import Cell, Table, all_tables
+from dcpf.model.saving import describe_data
+from dcpf.progress import Iteration
+from dcpf.readers.paper import Figures, find
+from dcpf.store import replacing
+
+JOURNAL = "runs.jsonl"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run has arrived."""
+
+    done: int  # jobs, those of an earlier run included
+    total: int
+    job: Job
+    iteration: int
+    seconds: float  # since this run began
+    left: float | None  # seconds, as far as they can be estimated
+    record: Record | None = None  # of the job, once it is finished
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out, and where it was written to."""
+
+    folder: Path
+    results: Results
+    tables: tuple[Table, ...]
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]  # what was left out, and how to get it
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, strings, lists and dicts."""
+        return {
+            "folder": str(self.folder),
+            "protocol": dataclasses.asdict(self.results.protocol),
+            "data": {"name": self.results.name, **dataclasses.asdict(self.results.data)},
+            "tables": {table.name: _plain(table) for table in self.tables},
+            "files": [str(path) for path in self.files],
+            "notes": list(self.notes),
+        }
+
+
+def reproduce(
+    counts: Any,
+    folder: str | Path,
+    settings: Protocol | None = None,
+    *,
+    name: str = "counts",
+    dataset: str | None = None,
+    threads: int | None = None,
+    restart: bool = False,
+    figures: bool = True,
+    watch: Callable[[Standing], object] | None = None,
+) -> Reproduction:
+    """Compare PF and dcPF on these counts as the paper does, and write tables and figures into a folder.
+
+    Each finished fit is kept in the folder at once: a run that was stopped goes on where it was. The same counts,
+    settings and seed give the same tables, byte for byte; times are kept apart from them.
+
+    Parameters
+    ----------
+    counts : Counts, table or matrix
+        The whole data; they are split here.
+    folder : path
+        Where results go: a new or empty folder, or that of an earlier run of the same.
+    settings : Protocol
+        By default the paper's, with K = 50.
+    name : str
+        What to call the data in the tables.
+    dataset : "taste-profile", "nips", "lastfm" or None
+        Whether they are one of the paper's: then its numbers stand beside.
+    threads : int or None
+        Threads; None is all cores.
+    restart : bool
+        Throw away what an earlier run has left in the folder.
+    figures : bool
+        Draw figures as well, if matplotlib is there.
+    watch : callable
+        Called after each iteration and each job with a `Standing`.
+    """
+    if dataset is not None:
+        find(dataset)  # or an error, before any work
+    settings = settings or Protocol()
+    whole = Counts.of(counts)
+    train, test = whole.split(settings.test_fraction, settings.seed)
+    folder = _made(Path(folder))
+    about = {"version": dcpf.__version__, **settings.fixed(), "data": describe_data(whole.matrix)["checksum"]}
+    bench = Bench(train, test, settings, folder / "models", threads)
+    with Journal(folder / JOURNAL, about, restart=restart) as journal:
+        run, choosing = _Run(bench, journal, watch), list[Job]()
+        if settings.choose:
+            choosing = protocol.choice_jobs(settings)
+            run.do(choosing, beside=protocol.jobs(_largest(settings)))
+            settings = chosen(settings, journal.records)
+        run.do(protocol.jobs(settings), beside=choosing)
+        results = Results(name, Figures.of(whole), dataset, settings, dict(journal.records))
+    tables = tuple(all_tables(results))
+    files, notes = _write_tables(folder, tables, results), list[str]()
+    if figures:
+        from dcpf.experiments.drawing import draw_all
+
+        drawn, notes = draw_all(folder / "figures", results, bench)
+        files += drawn
+    return Reproduction(folder, results, tables, tuple(files), tuple(notes))
+
+
+class _Run:
+    """Does jobs that are not yet in the journal, and tells of them."""
+
+    def __init__(self, bench: Bench, journal: Journal, watch: Callable[[Standing], object] | None) -> None:
+        self._bench, self._journal, self._watch = bench, journal, watch
+        self._pace = Pace(journal.records.values())
+        self._began, self._warm = time.perf_counter(), False
+
+    def do(self, jobs: list[Job], beside: list[Job]) -> None:
+        """Do these, in turn. Those `beside` are done at another time, and counted."""
+        every = list(dict.fromkeys([*jobs, *beside]))
+        missing = [job for job in every if not self._bench.is_done(job, self._journal.records)]
+        due = [job for job in jobs if job in set(missing)]
+        if due and not self._warm:
+            self._bench.warm_up()
+            self._warm = True
+        for j, job in enumerate(due):
+            left = [*due[j:], *(one for one in missing if one not in set(due))]
+            record = self._bench.run(job, self._teller(job, len(every), left))
+            self._journal.add(record)
+            self._pace.add(record)
+            self._tell(job, len(every), left[1:], record=record)
+
+    def _teller(self, job: Job, total: int, left: list[Job]) -> Callable[[Iteration], None]:
+        return lambda iteration: self._tell(job, total, left, iteration)
+
+    def _tell(
+        self, job: Job, total: int, left: list[Job], at: Iteration | None = None, record: Record | None = None
+    ) -> None:
+        if self._watch is None:
+            return
+        number, seconds = (at.number, at.seconds) if at is not None else (0, 0.0)
+        expected = self._pace.left(left, number, seconds)
+        elapsed = time.perf_counter() - self._began
+        iterations = record.iterations if record is not None else number
+        self._watch(Standing(total - len(left), total, job, iterations, elapsed, expected, record))
+
+
+def chosen(settings: Protocol, records: dict[Job, Record]) -> Protocol:
+    """The alpha and K for which PFbin has the highest mean NDCG0, the first of them if several have it."""
+    starts = range(settings.starts)
+
+    def mean(one: Protocol) -> float:
+        found = statistics.fmean(records[protocol.job(one, protocol.BINARY, start)].ndcg(0) for start in starts)
+        return found if math.isfinite(found) else -math.inf
+
+    return max(protocol.choices(settings), key=mean)
+
+
+def _largest(settings: Protocol) -> Protocol:
+    """What may be chosen at most, for an estimate that is not too short."""
+    return dataclasses.replace(settings, components=protocol.SIZES[-1], alpha=protocol.ALPHAS[-1])
+
+
+def _made(folder: Path) -> Path:
+    """A folder for results. One with other things in it is refused."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder for the results")
+    if folder.is_dir() and not (folder / JOURNAL).exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty and holds no run ({JOURNAL}); choose another folder (-o)")
+    (folder / "models").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write_tables(folder: Path, tables: tuple[Table, ...], results: Results) -> list[Path]:
+    """All tables in one Markdown file, each as CSV and LaTeX, and the times of the fits apart."""
+    texts = {"tables.md": "\n".join([_about(results), *map(formats.markdown, tables)])}
+    for table in tables:
+        texts |= {f"{table.name}.csv": formats.comma_separated(table), f"{table.name}.tex": formats.latex(table)}
+    texts["times.csv"] = _times(results)
+    for name, text in texts.items():
+        with replacing(folder / name) as draft:
+            draft.write_text(text, encoding="utf-8", newline="\n")
+    return [folder / name for name in texts]
+
+
+def _about(results: Results) -> str:
+    """How the numbers came about."""
+    used = results.protocol
+    lines = [
+        "# The experiments of the paper",
+        "",
+        f"dcpf {dcpf.__version__}: {1.0 - used.test_fraction:.0%} of the non-zeros to learn from, "
+        f"{used.test_fraction:.0%} to test with (seed {used.seed}), K = {used.components}, alpha = {used.alpha:g}, "
+        f"{used.starts} random starts (random_state {used.seed} to {used.seed + used.starts - 1}), stopped when the "
+        f"bound rises by less than {used.tol:g} of its size, lists of {used.k}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _times(results: Results) -> str:
+    rows = [("model", "p", "K", "alpha", "start", "iterations", "fit seconds", "evaluation seconds")]
+    used = results.protocol
+    wanted = [*(protocol.choice_jobs(used) if used.choose else ()), *protocol.jobs(used)]
+    for job in dict.fromkeys(wanted):
+        one, p = results.records[job], "" if job.p is None else f"{job.p:g}"
+        seconds = f"{one.fit_seconds:.3f}", f"{one.judge_seconds:.3f}"
+        rows.append(
+            (job.model, p, str(job.components), f"{job.alpha:g}", str(job.start), str(one.iterations), *seconds)
+        )
+    return "".join(",".join(row) + "\n" for row in rows)
+
+
+def _plain(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [[_plain_cell(cell) for cell in row] for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def _plain_cell(cell: Cell) -> Any:
+    if cell.spread is None and cell.paper is None:
+        return cell.value
+    return {"value": cell.value, "sd": cell.spread, "paper": cell.paper, "paper_sd": cell.paper_spread}

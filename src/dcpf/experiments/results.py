@@ -1,0 +1,47 @@
+"""All that a run has found, to be asked by model."""
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dcpf.experiments import protocol
+from dcpf.experiments.journal import Record
+from dcpf.experiments.protocol import Contender, Job, Protocol
+from dcpf.readers.paper import DATA_SETS, Figures
+
+
+@dataclass(frozen=True)
+class Results:
+    """All records of a run, to be asked by model. `protocol` has the alpha and K that were chosen."""
+
+    name: str  # of the data
+    data: Figures  # before the split
+    dataset: str | None  # of the paper's, by its name there
+    protocol: Protocol
+    records: Mapping[Job, Record]
+
+    @property
+    def theirs(self) -> Figures | None:
+        """What the paper says of the data, if it is one of its sets."""
+        return None if self.dataset is None else DATA_SETS[self.dataset].paper
+
+    def of(self, model: Contender, p: float | None = None, at: Protocol | None = None) -> list[Record]:
+        """One record for each start."""
+        at = at or self.protocol
+        return [self.records[protocol.job(at, model, start, p)] for start in range(at.starts)]
+
+    def ndcg(self, model: Contender, threshold: int, p: float | None = None) -> list[float]:
+        """Mean NDCG of each start."""
+        return [record.ndcg(threshold) for record in self.of(model, p)]
+
+    def best_p(self, model: Contender) -> float:
+        """The p of the grid with the highest mean NDCG at the largest threshold at which there is anything to find.
+
+        The smallest of them if several have it.
+        """
+        for threshold in reversed(self.protocol.thresholds):
+            means = {p: statistics.fmean(self.ndcg(model, threshold, p)) for p in model.grid}
+            if all(map(math.isfinite, means.values())):
+                return max(means, key=lambda p: (means[p], -p))
+        return model.grid[0]

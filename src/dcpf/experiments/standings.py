@@ -1,0 +1,81 @@
+"""A leaderboard as a table, and in plain words: who is ahead, and where dcPF loses."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.experiments.leaderboard import Board, Entry
+from dcpf.experiments.tables import Cell, Table
+
+_SHORT = {
+    "n_components": "K",
+    "shape_prior": "alpha",
+    "factors": "K",
+    "regularization": "reg",
+    "n_neighbors": "neighbours",
+    "weighting": "on",
+    "learning_rate": "rate",
+}
+
+
+def standings(board: Board) -> Table:
+    """The contenders as rows: quality, seconds, memory, and the settings that each chose."""
+    scores = [f"NDCG{one}" for one in board.thresholds]
+    columns = ("Method", *scores, "fit, s", "search, s", "lists, s", "memory, MB", "chosen")
+    best = np.max([np.nan_to_num(entry.means, nan=-1.0) for entry in _ran(board)], axis=0, initial=-1.0)
+    rows = []
+    for entry in board.entries:
+        if entry.refused:
+            rows.append((Cell(entry.label), *[Cell("-")] * (len(scores) + 4), Cell("not run")))
+            continue
+        means = [Cell(None if math.isnan(one) else one, 3, bold=one == best[j]) for j, one in enumerate(entry.means)]
+        seconds = [Cell(one, 1) for one in (entry.fit_seconds, entry.search_seconds, entry.rank_seconds)]
+        rows.append((Cell(entry.label), *means, *seconds, Cell(entry.memory / 1e6, 0), Cell(_chosen(entry))))
+    data = board.data
+    shape = f"{data['users']:,} users x {data['items']:,} items, {data['entries']:,} counts"
+    return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), tuple(verdict(board)))
+
+
+def verdict(board: Board) -> list[str]:
+    """What the numbers say, dcPF's defeats first of all."""
+    said = [f"{entry.label} was not run: {entry.refused}" for entry in board.entries if entry.refused]
+    first = board.entries[0]
+    for j, threshold in enumerate(board.thresholds):
+        others = [entry for entry in _ran(board)[1:] if not math.isnan(entry.means[j])]
+        if first.refused or not others or math.isnan(first.means[j]):
+            continue
+        said.append(_compared(f"NDCG{threshold}", first, others, j))
+    return said
+
+
+def _compared(metric: str, first: Entry, others: Sequence[Entry], j: int) -> str:
+    """The first against the best of the others, user by user."""
+    rival = max(others, key=lambda entry: entry.means[j])
+    apart = (first.values[:, j] - rival.values[:, j])[:, None]
+    low, high = (float(one[0]) for one in mean_intervals(apart, 0.95, np.random.default_rng(0)))
+    gap = first.means[j] - rival.means[j]
+    interval = f"95% interval {low:+.3f} to {high:+.3f}"
+    numbers = f"{first.means[j]:.3f} against {rival.means[j]:.3f}"
+    if low <= 0.0 <= high:
+        return f"{metric}: {first.label} and {rival.label}, the best of the others, cannot be told apart " + (
+            f"({numbers}, {interval})."
+        )
+    if gap < 0.0:
+        ahead = [entry.label for entry in others if entry.means[j] > first.means[j]]
+        return f"{metric}: {first.label} loses to {rival.label} ({numbers}, {interval})" + (
+            f"; {len(ahead)} methods are ahead of it." if len(ahead) > 1 else "."
+        )
+    return f"{metric}: {first.label} is ahead of {rival.label}, the best of the others ({numbers}, {interval})."
+
+
+def _ran(board: Board) -> list[Entry]:
+    return [entry for entry in board.entries if not entry.refused]
+
+
+def _chosen(entry: Entry) -> str:
+    """The settings in short, without what the label says already."""
+    return ", ".join(
+        f"{_SHORT.get(name, name)} {value}" for name, value in entry.settings.items() if name != "element"
+    )

@@ -1,0 +1,111 @@
+"""A process of its own for a recommender, so that its memory can be measured and its end ends nothing else."""
+
+import re
+import sys
+import time
+import warnings
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from dcpf.counts import Counts
+from dcpf.evaluation import Evaluation, evaluate
+from dcpf.experiments.contenders import CONTENDERS, Settings
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit of a contender, and how well it ranked."""
+
+    evaluation: Evaluation
+    fit_seconds: float
+    rank_seconds: float
+    memory: int  # bytes that it took at its peak, beyond the data and the libraries
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all fits share: the counts to learn from and to find, and how lists are judged."""
+
+    train: Counts
+    test: Counts
+    k: int
+    thresholds: tuple[int, ...]
+    seed: int
+
+
+class Worker:
+    """Fits contenders to the same counts, one after another, in a process of its own."""
+
+    def __init__(self, given: Round) -> None:
+        self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=_hold, initargs=(given,))
+
+    def try_out(self, name: str, settings: Settings) -> Trial:
+        """Fit and judge. What the contender raises is raised here."""
+        future: Future[Trial] = self._pool.submit(_try_out, name, settings)
+        return future.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+
+
+_held: Round | None = None
+
+
+def _hold(given: Round) -> None:
+    global _held
+    _held = given
+
+
+def _try_out(name: str, settings: Settings) -> Trial:
+    assert _held is not None
+    contender, given = CONTENDERS[name], _held
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        contender.new(settings, given.seed).fit(_small())  # loads what is compiled and imported late
+        before = _start_of_peak()
+        began = time.perf_counter()
+        model = contender.new(settings, given.seed).fit(given.train)
+        fitted = time.perf_counter()
+        found = evaluate(model, given.test, given.k, given.thresholds)
+        ranked = time.perf_counter()
+    return Trial(found, fitted - began, ranked - fitted, max(_peak() - before, 0))
+
+
+def _small() -> Counts:
+    counts = np.random.default_rng(0).poisson(0.5, size=(30, 20))
+    counts[:, 0] += 1
+    return Counts.from_matrix(counts)
+
+
+def _start_of_peak() -> int:
+    """Let the highest mark of memory start from now, where the system can do that, and say where it is."""
+    if _RESET.exists():
+        _RESET.write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    if _STATUS.exists():
+        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        if found is not None:
+            return 1024 * int(found[1])
+    if sys.platform == "win32":
+        return 0  # not known
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most

@@ -1,0 +1,153 @@
+"""Contenders on the same counts: chosen settings, kept results, plain words."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dcpf
+from dcpf import Counts
+from dcpf.baselines.ease import Ease
+from dcpf.experiments import leaderboard as module
+from dcpf.experiments.contenders import CONTENDERS, Contender
+from dcpf.experiments.formats import markdown
+from dcpf.experiments.leaderboard import Attempt, Board, Entry, Rules, leaderboard
+from dcpf.experiments.standings import standings, verdict
+from dcpf.experiments.worker import Round, Worker
+from dcpf.simulate import listening_data
+
+NAMES = ("popularity", "ease")
+
+
+@pytest.fixture(scope="module")
+def counts() -> Counts:
+    truth = listening_data(np.random.default_rng(0), n_users=80, n_songs=40)
+    return Counts.from_matrix(truth.counts, truth.users, truth.songs)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("boards")
+
+
+@pytest.fixture(scope="module")
+def board(counts: Counts, folder: Path) -> Board:
+    return leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES))
+
+
+def entry(name: str, values: list[list[float | None]], **changed) -> Entry:
+    made = {"settings": {}, "attempts": (), "fit_seconds": 1.0, "rank_seconds": 0.1, "memory": 2_000_000}
+    return Entry(name=name, ndcg=tuple(map(tuple, values)), **made | changed)
+
+
+def test_scores_are_those_of_the_chosen_settings_on_all_training_counts(board: Board, counts: Counts) -> None:
+    train, test = counts.split(0.2, 0)
+    ease = board.entries[1]
+    expected = dcpf.evaluate(Ease(**ease.settings).fit(train), test, 10)
+    assert ease.means == pytest.approx([expected.mean("ndcg", one) for one in (0, 1, 2, 5)])
+
+
+def test_settings_are_chosen_without_the_test_counts(board: Board, counts: Counts) -> None:
+    part, aside = counts.split(0.2, 0)[0].split(0.2, 1)
+    ease = board.entries[1]
+    assert [one.settings for one in ease.attempts] == list(CONTENDERS["ease"].grid)
+    for one in ease.attempts[:2]:
+        found = dcpf.evaluate(Ease(**one.settings).fit(part), aside, 10)
+        assert one.ndcg == pytest.approx(np.mean([found.mean("ndcg", s) for s in (0, 1, 2, 5)]))
+    assert ease.settings == max(ease.attempts, key=lambda one: one.ndcg).settings
+
+
+def test_what_is_done_is_kept_and_not_done_again(
+    board: Board, counts: Counts, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_again(*_: object) -> None:
+        raise AssertionError("run again")
+
+    monkeypatch.setattr(module, "_take_part", not_again)
+    assert leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES)) == board
+
+
+def test_results_of_other_data_or_rules_are_refused(board: Board, counts: Counts, folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"popularity.json was made with another k; choose another folder"):
+        leaderboard(counts, folder, "songs", Rules(k=5, names=NAMES))
+    with pytest.raises(ValueError, match="made with another data"):
+        leaderboard(counts.cap(1), folder, "songs", Rules(k=10, names=NAMES))
+
+
+def test_every_contender_can_be_made_with_each_of_its_settings() -> None:
+    for contender in CONTENDERS.values():
+        assert contender.grid
+        for settings in contender.grid:
+            made = contender.new(settings, 7).get_params()
+            assert made.items() >= settings.items()
+            assert made.get("random_state", 7) == 7
+    assert next(iter(CONTENDERS.values())).ours
+
+
+def test_a_peer_that_cannot_take_part_says_why(
+    counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(contender: Contender, *_: object) -> list[Attempt]:
+        raise ImportError("no such package; pip install it")
+
+    monkeypatch.setattr(module, "_attempts", refuse)
+    found = leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("popularity",)))
+    assert found.entries[0].refused == "no such package; pip install it"
+    assert "popularity was not run: no such package; pip install it" in verdict(found)
+    assert json.loads((tmp_path / "songs" / "popularity.json").read_text())["entry"]["refused"]
+    with pytest.raises(ImportError):
+        leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("raw",)))  # ours must run
+
+
+def test_an_unknown_method_is_named(counts: Counts, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"unknown method 'esae': choose of shifted-nb, .*ease"):
+        leaderboard(counts, tmp_path, "songs", Rules(names=("esae",)))
+
+
+def test_a_worker_measures_memory_that_a_fit_takes() -> None:
+    rng = np.random.default_rng(0)
+    wide = Counts.from_matrix(rng.poisson(0.05, size=(60, 1500)) + np.eye(60, 1500, dtype=np.int64))
+    train, test = wide.split(0.2, 0)
+    with Worker(Round(train, test, 10, (0,), 0)) as worker:
+        trial = worker.try_out("ease", {"regularization": 10.0})
+    assert trial.memory > 0.8 * 8 * 1500**2  # the inverse
+    assert trial.fit_seconds > 0.0
+
+
+def test_the_verdict_says_plainly_who_loses() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((200, 3))
+    ours = entry("shifted-nb", np.column_stack([values[:, 0] * 0.5, values[:, 1], values[:, 2]]).tolist())
+    theirs = entry(
+        "ease", np.column_stack([values[:, 0], values[:, 1] * 0.5, rng.permutation(values[:, 2])]).tolist()
+    )
+    third = entry("item-knn", np.column_stack([values[:, 0] * 0.9, values[:, 1:] * 0.1]).tolist())
+    data = {"users": 200, "items": 9, "entries": 999}
+    found = verdict(Board("songs", data, 10, (0, 1, 2), (ours, theirs, third)))
+    assert found[0].startswith("NDCG0: dcPF, shifted NB loses to EASE")
+    assert found[0].endswith("2 methods are ahead of it.")
+    assert found[1].startswith("NDCG1: dcPF, shifted NB is ahead of EASE")
+    assert "cannot be told apart" in found[2]
+
+
+def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
+    ours = entry("shifted-nb", [[0.1, None], [0.3, 0.5]], settings={"element": "shifted-nb", "n_components": 50})
+    theirs = entry("popularity", [[0.2, None], [0.1, 0.6]])
+    away = entry("hpf", [], refused="not installed")
+    data = {"users": 2, "items": 9, "entries": 99}
+    table = standings(Board("songs", data, 10, (0, 5), (ours, theirs, away)))
+    assert [cell.bold for cell in table.rows[0][1:3]] == [True, False]
+    assert [cell.bold for cell in table.rows[1][1:3]] == [False, True]
+    assert table.rows[0][-1].value == "K 50"
+    assert table.rows[2][1].value == "-"
+    assert "hpfrec HPF was not run: not installed" in table.notes
+    assert "| dcPF, shifted NB | **0.200** | 0.500 |" in markdown(table)
+
+
+def test_a_threshold_that_nobody_reaches_is_left_out_of_the_verdict() -> None:
+    ours, theirs = entry("shifted-nb", [[0.1, None]]), entry("popularity", [[0.2, None]])
+    found = Board("songs", {"users": 1, "items": 9, "entries": 9}, 10, (0, 5), (ours, theirs))
+    assert np.isnan(ours.means[1])
+    assert len(verdict(found)) == 1
+    assert standings(found).rows[0][2].value is None
