@@ -117,14 +117,14 @@ def test_hpf_scores_are_expected_counts_by_hpfrec() -> None:
     hpfrec = pytest.importorskip("hpfrec")
     peer = hpfrec.HPF(k=4, maxiter=20, random_seed=3, verbose=False, reindex=False, keep_data=False, check_every=None)
     peer.fit(sparse.coo_array(COUNTS))
-    items, scores = HPF(4, 20, 2).fit(COUNTS).recommend(n=30, exclude_seen=False)
+    items, scores = HPF(4, max_iter=20, random_state=2).fit(COUNTS).recommend(n=30, exclude_seen=False)
     for user in range(50):
         np.testing.assert_allclose(scores[user], peer.Theta[user] @ peer.Beta[items[user]].T, rtol=1e-5)
 
 
 def test_hpf_folds_in_a_history() -> None:
     pytest.importorskip("hpfrec")
-    model = HPF(4, 50).fit(CAMPS)
+    model = HPF(4, max_iter=50).fit(CAMPS)
     history = Counts.from_matrix(CAMPS.matrix[:6], [f"new {u}" for u in range(6)], ITEMS)
     items, _ = model.recommend(history=history, n=1)
     assert [one[0] for one in items] == [missing(user) for user in range(6)]

@@ -49,11 +49,16 @@ def test_the_table_shows_metrics_and_likelihood_line_by_line(parts: tuple[Path, 
     assert any(line.startswith("counts ") for line in lines)
 
 
-def test_two_models_are_compared_user_by_user(parts: tuple[Path, Path], model: Path) -> None:
+def test_two_models_are_compared_user_by_user(parts: tuple[Path, Path], folder: Path, plays: Path) -> None:
     first, test = parts
-    against = printed("evaluate", first, test, "-k", 5, "--against", first)["against"]
-    assert all(line["difference"] == 0.0 for line in against["lines"])
-    assert "first: this model, second: the other" in run("evaluate", first, test, "--against", first).stdout
+    train, _ = dcpf.read_counts(plays).split(0.3, seed=1)
+    second = folder / "second.safetensors"
+    dcpf.DCPF(1, "raw", random_state=0, max_iter=5, tol=0).fit(train).save(second)
+    found = printed("evaluate", first, test, "-k", 5, "--against", second)
+    counts = dcpf.read_counts(test)
+    expected = dcpf.evaluate(dcpf.load(first), counts, 5).compare(dcpf.evaluate(dcpf.load(second), counts, 5))
+    assert found["against"]["lines"][0]["difference"] == expected.lines[0].difference != 0.0
+    assert "first: this model, second: the other" in run("evaluate", first, test, "--against", second).stdout
 
 
 def test_values_by_user_go_to_a_file(parts: tuple[Path, Path], tmp_path: Path) -> None:
@@ -69,7 +74,7 @@ def test_held_out_users_are_known_by_a_history(folder: Path, model: Path, tmp_pa
     test.write_text("user,item,plays\nzoe,s3,2\n")
     found = printed("evaluate", model, test, "--history", folder / "history.csv", "-k", 5)
     assert found["users"] == 1
-    assert found["notes"] == ["1 counts of the history are of items that the model does not know"]
+    assert found["notes"] == ["counts of the history of items that the model does not know, left out: 1"]
 
 
 def test_what_cannot_be_done_is_one_line(parts: tuple[Path, Path], plays: Path, tmp_path: Path) -> None:

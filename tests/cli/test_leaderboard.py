@@ -24,3 +24,10 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "two files are called plays" in refused("leaderboard", plays, plays, "-o", tmp_path)
     assert "unknown method 'als'" in refused("leaderboard", plays, "--method", "als", "-o", tmp_path)
     assert "-k must be at least 1" in refused("leaderboard", plays, "-k", 0)
+
+
+def test_the_help_names_all_methods() -> None:
+    from dcpf.experiments.contenders import CONTENDERS
+
+    shown = " ".join(run("leaderboard", "--help").stdout.split())
+    assert all(f"{name}," in shown or f"{name}." in shown for name in CONTENDERS)

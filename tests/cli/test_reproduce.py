@@ -60,7 +60,7 @@ def test_a_prepared_file_of_a_data_set_has_the_papers_numbers_beside_it(plays: P
     ]
     assert found[0]["tables"] == found[1]["tables"]
     assert found[0]["tables"]["scores_short"]["rows"][0][1]["paper"] == 0.142
-    assert "not the counts of the paper" in " ".join(found[0]["tables"]["structure"]["notes"])
+    assert "which is of other data" in " ".join(found[0]["tables"]["structure"]["notes"])
 
 
 def test_an_original_file_is_read_by_its_own_reader(here: Path) -> None:

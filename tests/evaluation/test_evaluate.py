@@ -55,8 +55,9 @@ def test_a_case_made_by_hand():
     assert np.isnan(found.values["ndcg"][1:, 1]).all()  # nothing above 2: left out
     assert found.mean("ndcg", 2) == pytest.approx(0.5)
     assert found.mean("precision") == pytest.approx((2 / 3 + 0 + 1 / 3) / 3)
-    assert found.coverage == 1.0
     assert found.novelty is None  # nobody knows who has what
+    assert np.isnan(found.coverage)  # nor which items there are
+    assert np.isnan(found.mean("auc"))
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 2, 5])
@@ -87,6 +88,7 @@ def test_agrees_with_implicit_where_the_definitions_do():
             scores = (W @ H.T)[users]
             return np.argsort(-scores, axis=1)[:, :n], None
 
+    Factors.items_ = Counts.from_matrix(test).items
     ours = dcpf.evaluate(Factors(), test, 10, (0,))
     for name in ("ndcg", "map", "auc"):
         assert ours.mean(name) == pytest.approx(theirs[name], rel=1e-6), name
@@ -149,7 +151,7 @@ def test_items_that_the_model_does_not_know_are_never_found_and_it_is_said(model
     user = listed["user"][0]  # whose list has a hit
     more = split[1] + Counts.from_matrix([[3]], [user], ["a new song"])
     found, before = dcpf.evaluate(model, more, 10), dcpf.evaluate(model, split[1], 10)
-    assert "1 test counts are of items that the model does not know: none of them can be found" in found.notes
+    assert "test counts of items that the model does not know, which cannot be found: 1" in found.notes
     row = found.users.find(user)
     assert 0.0 < found.values["recall"][row, 0] < before.values["recall"][row, 0]
 
@@ -159,14 +161,14 @@ def test_what_a_user_had_before_is_not_judged(model, split):
     again = Counts.from_matrix(train.matrix[:, :], train.users, train.items)
     found = dcpf.evaluate(model, test + again, 10)
     assert found.mean() == dcpf.evaluate(model, test, 10).mean()
-    assert found.notes == (f"{train.nnz:,} test counts of items that the user had before are not judged",)
+    assert found.notes == (f"test counts of items that the user had before, which are not judged: {train.nnz:,}",)
     with pytest.raises(ValueError, match="nothing to judge"):
         dcpf.evaluate(model, again)
 
 
 def test_lists_are_judged_alike_in_blocks_of_users(model, split, monkeypatch):
     whole = dcpf.evaluate(model, split[1], 10)
-    monkeypatch.setattr(sys.modules["dcpf.evaluation.judging"], "_USERS", 7)
+    monkeypatch.setattr(sys.modules["dcpf.evaluation.judging"], "_PLACES", 70)
     parts = dcpf.evaluate(model, split[1], 10)
     assert parts.to_dict() == whole.to_dict()
 
@@ -226,7 +228,7 @@ def test_empty_lists_find_nothing_and_all_empty_ones_are_refused():
     test = Counts.from_matrix([[1], [1]], ["a", "b"], ["x"])
     found = dcpf.evaluate(Lists({"a": ["x"], "b": []}), test)
     assert found.mean("recall") == 0.5
-    assert found.notes == ("1 of 2 users have an empty list",)
+    assert found.notes[0] == "1 of 2 users have an empty list"
     with pytest.raises(ValueError, match="all lists are empty"):
         dcpf.evaluate(Lists({"a": [], "b": []}), test)
 
@@ -238,3 +240,57 @@ def test_a_matrix_of_another_shape_is_refused(model, split):
         dcpf.evaluate(model, split[1].matrix[:5])
     with pytest.raises(TypeError, match="both have ids"):
         dcpf.evaluate(model, split[1].matrix, history=split[0])
+
+
+class Wrapped:
+    """A model whose lists are longer than asked for, or have what users have already."""
+
+    def __init__(self, model, **options):
+        self.model, self.options = model, options
+        self.users_, self.items_, self.history_ = model.users_, model.items_, model.history_
+
+    def recommend(self, users, n):
+        return self.model.recommend(users, **{"n": n} | self.options)
+
+
+def test_lists_that_are_too_long_are_cut(model, split):
+    assert dcpf.evaluate(Wrapped(model, n=40), split[1], 10).to_dict() == dcpf.evaluate(model, split[1], 10).to_dict()
+
+
+@pytest.mark.parametrize("k", [1, 10, 60])
+def test_all_metrics_lie_between_0_and_1_whatever_is_listed(model, split, k):
+    for one in (model, Wrapped(model, exclude_seen=False)):
+        found = dcpf.evaluate(one, split[1], k)
+        for name, values in found.values.items():
+            there = values[~np.isnan(values)]
+            assert len(there), name
+            assert there.min() >= 0.0, name
+            assert there.max() <= 1.0 + 1e-12, name
+
+
+def test_what_users_have_already_does_not_change_the_area_of_full_lists(model, split):
+    again = dcpf.evaluate(Wrapped(model, exclude_seen=False), split[1], 60)
+    np.testing.assert_allclose(again.values["auc"], dcpf.evaluate(model, split[1], 60).values["auc"], rtol=1e-12)
+
+
+def test_lists_of_items_that_nobody_knows_are_refused():
+    test = Counts.from_matrix([[1, 1]], ["a"], ["10", "11"])
+    with pytest.raises(ValueError, match="none of the listed items is one of the 2 that are known, such as '10'"):
+        dcpf.evaluate(pl.DataFrame({"user": ["a", "a"], "item": [10, 11]}), test)
+
+
+def test_a_model_without_a_history_cannot_be_asked_for_users_held_out():
+    test = Counts.from_matrix([[1, 0]], ["a"], ["x", "y"])
+    history = Counts.from_matrix([[0, 1]], ["a"], ["x", "y"])
+    with pytest.raises(TypeError, match=r"recommend\(\) of Lists takes no history="):
+        dcpf.evaluate(Lists({"a": ["x"]}), test, history=history)
+    table = pl.DataFrame({"user": ["a"], "item": ["x"]})
+    assert dcpf.evaluate(table, test, history=history).mean() == 1.0
+
+
+def test_a_table_with_empty_cells_is_refused():
+    test = Counts.from_matrix([[1, 1]], ["a"], ["x", "y"])
+    for score in (None, float("nan")):
+        table = pl.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "score": [1.0, score]})
+        with pytest.raises(ValueError, match="no empty cells"):
+            dcpf.evaluate(table, test)

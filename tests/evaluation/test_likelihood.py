@@ -21,6 +21,11 @@ def fitted(element, train):
     return DCPF(3, element, random_state=0, max_iter=30, tol=0, dtype="float64").fit(train)
 
 
+def held_out(train, test):
+    """Pairs of users with a test count that were not trained on."""
+    return (train.matrix.toarray() == 0) & (test.matrix.toarray() > 0).any(axis=1)[:, None]
+
+
 def by_every_pair(model, rates, counts, open_pairs):
     """log p(y) from the marginal p.m.f. of each pair."""
     largest = int(counts.max())
@@ -36,7 +41,7 @@ def test_is_the_sum_over_every_pair_that_was_not_trained_on(split, element):
     model = fitted(element, train)
     found = dcpf.log_likelihood(model, test)
     rates, counts = model.user_factors @ model.item_factors.T, test.matrix.toarray()
-    open_pairs = train.matrix.toarray() == 0
+    open_pairs = held_out(train, test)
     assert found.pairs == open_pairs.sum()
     assert found.entries == test.nnz
     assert found.counts == pytest.approx(by_every_pair(model, rates, counts, open_pairs), rel=1e-8)
@@ -47,7 +52,7 @@ def test_is_the_sum_over_every_pair_that_was_not_trained_on(split, element):
 
 def test_raw_is_poisson_and_logarithmic_is_negative_binomial(split):
     train, test = split
-    counts, open_pairs = test.matrix.toarray(), train.matrix.toarray() == 0
+    counts, open_pairs = test.matrix.toarray(), held_out(train, test)
     raw = fitted("raw", train)
     expected = stats.poisson.logpmf(counts, raw.user_factors @ raw.item_factors.T)
     assert dcpf.log_likelihood(raw, test).counts == pytest.approx(expected[open_pairs].sum(), rel=1e-10)
@@ -84,7 +89,7 @@ def test_users_held_out_whole_are_known_by_their_history(split):
     model = fitted("logarithmic", train)
     found = dcpf.log_likelihood(model, test, history=history)
     rates, counts = model.transform(history) @ model.item_factors.T, test.matrix.toarray()
-    open_pairs = history.matrix.toarray() == 0
+    open_pairs = held_out(history, test)
     assert found.pairs == open_pairs.sum()
     assert found.counts == pytest.approx(by_every_pair(model, rates, counts, open_pairs), rel=1e-8)
 
@@ -93,20 +98,22 @@ def test_a_pair_in_both_parts_is_held_out_with_its_new_count(split):
     train, test = split
     model = fitted("raw", train)
     found = dcpf.log_likelihood(model, test + train)
-    expected = stats.poisson.logpmf((test + train).matrix.toarray(), model.user_factors @ model.item_factors.T)
-    assert found.counts == pytest.approx(expected.sum(), rel=1e-10)
+    both = (test + train).matrix.toarray()
+    expected = stats.poisson.logpmf(both, model.user_factors @ model.item_factors.T)
+    assert found.counts == pytest.approx(expected[both.any(axis=1)].sum(), rel=1e-10)
 
 
 def test_what_the_model_does_not_know_is_left_out_and_it_is_said(split):
     train, test = split
     model = fitted("raw", train)
     stranger = Counts.from_matrix([[1, 1]], ["a stranger"], [test.items[0], "a new song"])
-    more = test + stranger + Counts.from_matrix([[4]], [test.users[0]], ["a new song"])
+    known = test.users[int(np.flatnonzero(np.diff(test.matrix.indptr))[0])]
+    more = test + stranger + Counts.from_matrix([[4]], [known], ["a new song"])
     found, expected = dcpf.log_likelihood(model, more), dcpf.log_likelihood(model, test)
     assert found.counts == pytest.approx(expected.counts, rel=1e-12)
     assert len(found.notes) == 2
-    assert "1 of 41 users" in found.notes[0]
-    assert "1 test counts are of items" in found.notes[1]
+    assert "users are unknown and were left out" in found.notes[0]
+    assert found.notes[1] == "test counts of items that the model does not know, left out: 1"
     with pytest.raises(ValueError, match="'a stranger', is known"):
         dcpf.log_likelihood(model, stranger)
 
@@ -119,3 +126,20 @@ def test_threads_change_nothing_and_the_dictionary_is_plain(split):
         found.append(dcpf.log_likelihood(model, test).to_dict())
     assert found[0] == found[1]
     assert found[0]["counts_per_entry"] == found[0]["counts"] / test.nnz
+
+
+def test_the_same_counts_from_a_file_have_the_same_likelihood(split, tmp_path):
+    train, test = split
+    assert (np.diff(test.matrix.indptr) == 0).any()  # users of whom nothing is held out are not in the file
+    test.to_frame().write_csv(tmp_path / "test.csv")
+    model = fitted("logarithmic", train)
+    found = dcpf.log_likelihood(model, test)
+    again = dcpf.log_likelihood(model, dcpf.read_counts(tmp_path / "test.csv"))
+    assert again.counts == pytest.approx(found.counts, rel=1e-12)
+    assert (again.users, again.pairs, again.entries) == (found.users, found.pairs, found.entries)
+
+
+def test_test_counts_of_unknown_items_alone_are_refused(split):
+    train, test = split
+    with pytest.raises(ValueError, match="the model knows no item of the test counts, 'a new song' for one"):
+        dcpf.log_likelihood(fitted("raw", train), Counts.from_matrix([[4]], [test.users[0]], ["a new song"]))

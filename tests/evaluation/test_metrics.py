@@ -13,9 +13,11 @@ from dcpf.evaluation.metrics import METRICS, Judged, coverage, novelty
 
 def judged(hits: list[int], relevant: int, candidates: int = 10, reachable: int | None = None, k: int | None = None):
     row = np.zeros((1, k or len(hits)), dtype=bool)
+    misses = row.copy()
     row[0, : len(hits)] = hits
+    misses[0, : len(hits)] = np.logical_not(hits)
     reach = relevant if reachable is None else reachable
-    return Judged(row, *(np.array([one]) for one in (len(hits), relevant, reach, candidates)))
+    return Judged(k or len(hits), row, misses, *(np.array([one]) for one in (relevant, reach, candidates - reach)))
 
 
 HAND_MADE = [
@@ -65,6 +67,13 @@ def test_a_relevant_item_that_the_model_does_not_know_stands_below_all_others():
 
 def test_without_an_irrelevant_item_there_is_no_area():
     assert np.isnan(METRICS["auc"](judged([1, 1], 2, candidates=2))[0])
+
+
+def test_what_a_user_has_already_is_neither_a_hit_nor_a_miss_for_the_area():
+    lists = judged([1, 0, 1, 0], 3)
+    lists.misses[0, 1] = False
+    # Of seven irrelevant items one is listed below both hits, six are not listed
+    assert METRICS["auc"](lists)[0] == pytest.approx((2 + 6 * 2.5) / (3 * 7))
 
 
 @st.composite

@@ -19,6 +19,7 @@ def evaluation(users: int = 40, seed: int = 0, **changed) -> Evaluation:
     for array in values.values():
         array[: users // 4, 1] = np.nan
     made = {"k": 10, "thresholds": (0, 3), "users": Ids.numbered(users), "values": values}
+    made["relevant"] = np.ones((users, 2), dtype=np.int64)
     return Evaluation(**made | {"novelty": rng.random(users), "coverage": 0.25} | changed)
 
 
@@ -83,8 +84,8 @@ def test_the_table_has_a_row_for_each_metric_and_threshold():
 
 def test_the_dictionary_is_plain_and_repeats():
     found = evaluation()
-    assert json.loads(json.dumps(found.to_dict())) is not None
-    assert str(found.to_dict()) == str(found.to_dict())
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+    assert evaluation().to_dict() == found.to_dict()
 
 
 def test_values_by_user_are_null_where_nothing_is_relevant():
@@ -135,3 +136,16 @@ def test_evaluations_that_have_nothing_in_common_are_not_compared():
         evaluation().compare(evaluation(k=20))
     with pytest.raises(ValueError, match="no users, or no thresholds, in common"):
         evaluation().compare(evaluation(users=40, seed=1, thresholds=(7, 8)))
+
+
+def test_users_who_should_find_other_items_are_not_compared():
+    first, second = evaluation(40, 0, notes=("one",)), evaluation(40, 1, notes=("two",))
+    second.relevant[:7, 0] = 2
+    compared = first.compare(second)
+    assert compared.users == 33
+    left_out = "users whose relevant items differ, left out: 7"
+    assert compared.notes == (left_out, "of the first: one", "of the second: two")
+    assert "note: of the second: two" in str(compared)
+    second.relevant[:] = 5
+    with pytest.raises(ValueError, match="other test counts"):
+        first.compare(second)

@@ -20,8 +20,8 @@ from dcpf.experiments.figures import style
 from dcpf.experiments.figures.bounds import gaps
 from dcpf.experiments.figures.histograms import per_count
 
-LABELS = ["PFraw", "PFbin", "Log", "ZTP", "Geo", "sNB"]
-TRACES = {"PFraw": ([0.1, 0.2, 0.3], [-300.0, -120.0, -100.0]), "sNB": ([0.2, 0.5, 0.7], [-90.0, -60.0, -50.0])}
+LABELS = ["PFraw", "PFbin", "Log", "ZTP", "Geo", "Sh. NB"]
+TRACES = {"PFraw": ([0.1, 0.2, 0.3], [-300.0, -120.0, -100.0]), "Sh. NB": ([0.2, 0.5, 0.7], [-90.0, -60.0, -50.0])}
 
 
 def check_of(element: str, drawn: tuple[int, ...]) -> Check:
@@ -61,14 +61,14 @@ def legend(axes: Axes) -> list[str]:
 def test_laws_are_exact_on_both_sides() -> None:
     elements = (Geometric(p=0.5), ShiftedNegativeBinomial(p=0.8, a=0.25))
     left, right = figures.element_laws(elements, rate=2.0, largest=6).axes
-    assert legend(left) == ["Geo (p = 0.5)", "sNB (p = 0.8, a = 0.25)"]
+    assert legend(left) == ["Geo (p = 0.5)", "Sh. NB (p = 0.8, a = 0.25)"]
     counts, pmf = drawn(left)["Geo (p = 0.5)"]
     assert counts == [1, 2, 3, 4, 5, 6]
     assert pmf == pytest.approx([0.5**x for x in counts], rel=1e-13)
     assert legend(right) == ["Poisson"]
     found = drawn(right)
-    assert list(found) == ["Geo", "sNB", "Poisson"]
-    for name, element in (("Geo", elements[0]), ("sNB", elements[1]), ("Poisson", Raw())):
+    assert list(found) == ["Geo", "Sh. NB", "Poisson"]
+    for name, element in (("Geo", elements[0]), ("Sh. NB", elements[1]), ("Poisson", Raw())):
         assert found[name] == (list(range(7)), element.marginal_pmf(2.0, 6).tolist())
     assert {pmf[0] for _, pmf in found.values()} == {np.exp(-2.0)}  # no element changes the mass at 0
     assert (left.get_xlabel(), left.get_ylabel()) == ("plays x", "P(x)")
@@ -78,7 +78,7 @@ def test_laws_are_exact_on_both_sides() -> None:
 
 def test_laws_are_those_of_the_paper_by_default() -> None:
     left, right = figures.element_laws().axes
-    assert legend(left) == ["Log (p = 0.803)", "ZTP (p = 1.95)", "Geo (p = 0.6)", "sNB (p = 0.873, a = 0.2)"]
+    assert legend(left) == ["Log (p = 0.803)", "ZTP (p = 1.95)", "Geo (p = 0.6)", "Sh. NB (p = 0.873, a = 0.2)"]
     assert right.get_title(loc="left") == "Plays in all, 1 session expected"
 
 
@@ -133,11 +133,11 @@ def test_checks_that_do_not_belong_together_are_refused() -> None:
 def test_bounds_are_compared_with_their_own_best_or_with_that_of_all() -> None:
     (axes,) = figures.bound_against_time(TRACES, title="Fits").axes
     found = drawn(axes)
-    assert list(found) == legend(axes) == ["PFraw", "sNB"]
+    assert list(found) == legend(axes) == ["PFraw", "Sh. NB"]
     assert found["PFraw"][0] == [0.1, 0.2, 0.3]
     assert found["PFraw"][1][:2] == pytest.approx([2.0, 0.2])
-    assert found["sNB"][1][:2] == pytest.approx([0.8, 0.2])
-    assert np.isnan([found["PFraw"][1][2], found["sNB"][1][2]]).all()
+    assert found["Sh. NB"][1][:2] == pytest.approx([0.8, 0.2])
+    assert np.isnan([found["PFraw"][1][2], found["Sh. NB"][1][2]]).all()
     (axes,) = figures.bound_against_time(TRACES, common=True).axes
     assert drawn(axes)["PFraw"][1] == pytest.approx([5.0, 1.4, 1.0])
     assert axes.get_ylabel() == "bound below the best of all"
@@ -199,7 +199,7 @@ def test_a_model_has_the_same_colour_in_all_figures() -> None:
     left, _ = figures.element_laws().axes
     others = [
         figures.predictive_check(check_of("log", (1, 1, 1, 1))).axes[0],
-        figures.bound_against_time({"ZTP": TRACES["sNB"], "Log": TRACES["PFraw"]}).axes[0],
+        figures.bound_against_time({"ZTP": TRACES["Sh. NB"], "Log": TRACES["PFraw"]}).axes[0],
         figures.distortion({"Log": ([1, 2], [1, 2])}).axes[0],
     ]
     assert {colour(axes, "Log") for axes in (left, *others)} == {colour(left, "Log")}
@@ -211,9 +211,9 @@ def test_a_model_has_the_same_colour_in_all_figures() -> None:
 @pytest.mark.parametrize(
     ("label", "same"),
     [
-        ("shifted-nb", "sNB"),
-        ("Sh. NB", "sNB"),
-        ("snb, start 2", "sNB"),
+        ("shifted-nb", "Sh. NB"),
+        ("Sh. NB", "Sh. NB"),
+        ("snb, start 2", "Sh. NB"),
         ("zero_truncated_poisson", "ZTP"),
         ("Logarithmic", "Log"),
         ("raw", "PFraw"),

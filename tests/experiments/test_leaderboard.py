@@ -1,6 +1,5 @@
 """Contenders on the same counts: chosen settings, kept results, plain words."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,9 @@ import dcpf
 from dcpf import Counts
 from dcpf.baselines.ease import Ease
 from dcpf.experiments import leaderboard as module
-from dcpf.experiments.contenders import CONTENDERS, Contender
+from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.formats import markdown
-from dcpf.experiments.leaderboard import Attempt, Board, Entry, Rules, leaderboard
+from dcpf.experiments.leaderboard import Board, Entry, Rules, leaderboard
 from dcpf.experiments.standings import standings, verdict
 from dcpf.experiments.worker import Round, Worker
 from dcpf.simulate import listening_data
@@ -85,19 +84,69 @@ def test_every_contender_can_be_made_with_each_of_its_settings() -> None:
     assert next(iter(CONTENDERS.values())).ours
 
 
-def test_a_peer_that_cannot_take_part_says_why(
-    counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(contender: Contender, *_: object) -> list[Attempt]:
+class Broken:
+    """A worker in which nothing works but popularity, and EASE with one setting."""
+
+    def __init__(self, given: Round) -> None:
+        self._real = Worker(given)
+
+    def __enter__(self) -> "Broken":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._real.__exit__(None, None, None)
+
+    def try_out(self, name: str, settings: dict) -> object:
+        if name == "popularity" or settings == CONTENDERS["ease"].grid[2]:
+            return self._real.try_out(name, settings)
+        if name == "ease":
+            raise RuntimeError("NaN in factors")
         raise ImportError("no such package; pip install it")
 
-    monkeypatch.setattr(module, "_attempts", refuse)
-    found = leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("popularity",)))
-    assert found.entries[0].refused == "no such package; pip install it"
-    assert "popularity was not run: no such package; pip install it" in verdict(found)
-    assert json.loads((tmp_path / "songs" / "popularity.json").read_text())["entry"]["refused"]
-    with pytest.raises(ImportError):
-        leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("raw",)))  # ours must run
+
+def test_a_peer_that_cannot_take_part_says_why_and_may_try_again(
+    counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = Rules(k=10, names=("popularity", "item-knn"))
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "Worker", Broken)
+        found = leaderboard(counts, tmp_path, "songs", rules)
+        with pytest.raises(ImportError):
+            leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("raw",)))  # ours must run
+    assert found.entries[1].refused == "no such package; pip install it"
+    assert "item-kNN was not run: no such package; pip install it" in verdict(found)
+    assert leaderboard(counts, tmp_path, "songs", rules).entries[1].refused == ""
+
+
+def test_a_setting_that_fails_is_not_chosen_and_not_the_end(
+    counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "Worker", Broken)
+    ease = leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("ease",))).entries[0]
+    assert ease.settings == CONTENDERS["ease"].grid[2]
+    assert [one.failed for one in ease.attempts].count("NaN in factors") == len(CONTENDERS["ease"].grid) - 1
+
+
+def test_settings_that_were_tried_are_kept_when_a_run_is_stopped(
+    counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(label: str, tried: int, settings: int) -> None:
+        if tried == 3:
+            raise KeyboardInterrupt
+
+    rules = Rules(k=10, names=("ease",))
+    with pytest.raises(KeyboardInterrupt):
+        leaderboard(counts, tmp_path, "songs", rules, watch=stop)
+    begun: list[int] = []
+    leaderboard(counts, tmp_path, "songs", rules, watch=lambda label, tried, settings: begun.append(tried))
+    assert begun == [3, 4, 5, 6, 7, 8]
+
+
+def test_a_damaged_file_is_named(counts: Counts, tmp_path: Path) -> None:
+    (tmp_path / "songs").mkdir()
+    (tmp_path / "songs" / "popularity.json").write_text("{")
+    with pytest.raises(ValueError, match=r"popularity.json is not what a run writes .*; remove it"):
+        leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("popularity",)))
 
 
 def test_an_unknown_method_is_named(counts: Counts, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_table_4_is_for_the_small_data_sets_with_the_papers_numbers(done: Reprod
     assert [row[1].value for row in short.rows] == [row[4].value for row in tables["scores"].rows]
     assert not any(cell.paper for row in tables["scores"].rows for cell in row)
     assert tables["structure"].rows[1][1].paper == {"nips": 11_463, "lastfm": 11_172}[dataset]
-    assert any("not the counts of the paper" in note for note in tables["structure"].notes)
+    assert any("which is of other data" in note for note in tables["structure"].notes)
 
 
 def test_the_papers_numbers_stand_beside_those_of_taste_profile(done: Reproduction) -> None:

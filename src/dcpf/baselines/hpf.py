@@ -7,6 +7,7 @@ from scipy import sparse
 
 from dcpf.baselines.base import Floats
 from dcpf.baselines.factors import Factors, imported
+from dcpf.baselines.weighting import check_number
 from dcpf.model.fitted import check_whole
 
 _WAY_OUT = "pip install hpfrec, which needs a C compiler"
@@ -19,14 +20,19 @@ class HPF(Factors):
     ----------
     factors : int
         How many factors.
+    shape_prior : float
+        Shape of the gamma priors of the factors (hpfrec's a and c); less than 1 makes factors sparse.
     max_iter : int
         How many iterations; all of them are done.
     random_state : int
         The seed of the random start, at least 0. hpfrec is given one more: for it, 0 is no seed.
     """
 
-    def __init__(self, factors: int = 50, max_iter: int = 100, random_state: int = 0) -> None:
+    def __init__(
+        self, factors: int = 50, shape_prior: float = 0.3, max_iter: int = 100, random_state: int = 0
+    ) -> None:
         self.factors = factors
+        self.shape_prior = shape_prior
         self.max_iter = max_iter
         self.random_state = random_state
 
@@ -34,9 +40,12 @@ class HPF(Factors):
 
     def _learn(self, counts: sparse.csr_array) -> None:
         check_whole(factors=self.factors, max_iter=self.max_iter)
+        check_number(shape_prior=self.shape_prior, above=0.0)
         seed = self._seed()
         model = imported("hpfrec", _WAY_OUT).HPF(
             k=int(self.factors),
+            a=float(self.shape_prior),
+            c=float(self.shape_prior),
             maxiter=int(self.max_iter),
             stop_crit="maxiter",
             check_every=None,

@@ -12,8 +12,9 @@ from dcpf.baselines.popularity import Popularity
 
 
 class Method(NamedTuple):
-    """A class, and the parameters that are tried on data put aside."""
+    """What a method is called, its class, and the parameters that are tried on data put aside."""
 
+    label: str
     make: type[Baseline]
     grid: list[dict[str, Any]]
 
@@ -21,8 +22,9 @@ class Method(NamedTuple):
 # Values around the best ones on plays, invoices, check-ins and words of 1,500 to 4,400 users.
 # The first of each is a fair choice where there is no time to try more.
 METHODS: dict[str, Method] = {
-    "popularity": Method(Popularity, [{}]),
+    "popularity": Method("popularity", Popularity, [{}]),
     "ease": Method(
+        "EASE",
         Ease,
         [
             {"weighting": "binary", "regularization": 200.0},
@@ -36,6 +38,7 @@ METHODS: dict[str, Method] = {
         ],
     ),
     "item-knn": Method(
+        "item-kNN",
         ItemKNN,
         [
             {"weighting": "binary", "n_neighbors": 100, "shrinkage": 20.0},
@@ -49,6 +52,7 @@ METHODS: dict[str, Method] = {
         ],
     ),
     "implicit-als": Method(
+        "implicit ALS",
         ImplicitALS,
         [
             {"weighting": "log", "factors": 200, "alpha": 10.0, "regularization": 50.0},
@@ -62,6 +66,7 @@ METHODS: dict[str, Method] = {
         ],
     ),
     "implicit-bpr": Method(
+        "implicit BPR",
         ImplicitBPR,
         [
             {"learning_rate": 0.01, "regularization": 0.01},
@@ -69,7 +74,17 @@ METHODS: dict[str, Method] = {
             {"learning_rate": 0.03, "regularization": 0.03},
             {"learning_rate": 0.1, "regularization": 0.03},
             {"learning_rate": 0.005, "regularization": 0.01},
+            {"learning_rate": 0.01, "regularization": 0.01, "factors": 50},
+            {"learning_rate": 0.01, "regularization": 0.01, "factors": 200},
         ],
     ),
-    "hpf": Method(HPF, [{"factors": 30}, {"factors": 100}]),
+    "hpf": Method(
+        "hpfrec HPF",
+        HPF,
+        [
+            {"factors": 30, "shape_prior": 0.3},
+            {"factors": 100, "shape_prior": 0.3},
+            {"factors": 30, "shape_prior": 0.1},
+        ],
+    ),
 }

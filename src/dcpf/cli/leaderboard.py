@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcpf.cli.inputs import CountColumn, ItemColumn, Json, UserColumn, check_least, columns, read
-from dcpf.cli.output import console, plain, print_json
+from dcpf.cli.output import console, plain, print_json, whole_file
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def leaderboard(
     from dcpf.experiments.standings import standings
 
     rules = Rules(k=k, seed=seed, names=tuple(method or CONTENDERS))
+    rules.check()
     tables = []
     for name, path in zip(names, files, strict=True):
         counts = read(path, **columns(user_column, item_column, count_column))
@@ -64,8 +65,9 @@ def leaderboard(
             counts = counts.filter(min_per_user, min_per_item)
         with _bar(name, len(rules.names)) as watch:
             tables.append(standings(run(counts, output, name, rules, watch=watch)))
-        (output / f"{name}.md").write_text(formats.markdown(tables[-1]), encoding="utf-8")
-        (output / f"{name}.csv").write_text(formats.comma_separated(tables[-1]), encoding="utf-8")
+        for ending, text in ((".md", formats.markdown(tables[-1])), (".csv", formats.comma_separated(tables[-1]))):
+            with whole_file(output / f"{name}{ending}") as file:
+                file.write(text.encode())
         if not json:
             show(tables[-1])
     if json:
@@ -102,4 +104,4 @@ def _bar(name: str, total: int) -> Iterator[Callable[[str, int, int], None]]:
         try:
             yield watch
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("finished methods are kept; the same command goes on from there") from None
+            raise KeyboardInterrupt("finished fits are kept; the same command goes on from there") from None

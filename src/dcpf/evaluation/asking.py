@@ -1,5 +1,6 @@
 """Lists from anything that can recommend."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,40 @@ def recommender(model: Any) -> Any:
 
 def ask(model: Any, users: list[Id], k: int, items: Ids, history: Counts | None) -> tuple[Numbers, Numbers]:
     """(indptr, places in `items`) of the lists of at most k items for these users."""
-    answer = model.recommend(users, k) if history is None else model.recommend(users, k, history=history)
+    answer = model.recommend(users, k) if history is None else _with_history(model)(users, k, history=history)
     if isinstance(answer, Lists):
-        places = answer.ranked.columns
+        indptr, places = answer.ranked.indptr, answer.ranked.columns
         if answer.catalogue.ids is not items:
             places = items.find_all(answer.catalogue.ids)[places]
-        return answer.ranked.indptr, places
-    lists = [np.asarray(one).tolist()[:k] for one in next(iter(answer))]
-    if len(lists) != len(users):
-        raise ValueError(f"recommend() gave {len(lists):,} lists for {len(users):,} users")
-    indptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
-    places = items.find_all([one for each in lists for one in each])
+    else:
+        lists = [np.asarray(one).tolist() for one in next(iter(answer))]
+        indptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+        places = items.find_all([one for each in lists for one in each])
+    if len(indptr) != len(users) + 1:
+        raise ValueError(f"recommend() gave {len(indptr) - 1:,} lists for {len(users):,} users")
+    indptr, places = _cut(indptr, places, k)
     _check_no_repeats(indptr, places, users, items)
     return indptr, places
+
+
+def _with_history(model: Any) -> Any:
+    """The model's way to recommend by a history, if it has one."""
+    taken = inspect.signature(model.recommend).parameters
+    if "history" not in taken and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+        raise TypeError(
+            f"recommend() of {type(model).__name__} takes no history=, so it cannot be asked for users who were held "
+            "out; leave history out, or judge a table of lists that were made for them"
+        )
+    return model.recommend
+
+
+def _cut(indptr: Numbers, places: Numbers, k: int) -> tuple[Numbers, Numbers]:
+    """The first k of each list."""
+    lengths = np.diff(indptr)
+    if len(lengths) == 0 or lengths.max() <= k:
+        return indptr, places
+    ranks = np.arange(len(places)) - np.repeat(indptr[:-1], lengths)
+    return np.concatenate([[0], np.cumsum(np.minimum(lengths, k))]), places[ranks < k]
 
 
 def _check_no_repeats(indptr: Numbers, places: Numbers, users: list[Id], items: Ids) -> None:

@@ -60,6 +60,7 @@ class Comparison:
     users: int
     lines: tuple[Difference, ...]
     level: float
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> "pl.DataFrame":
         """A polars table with a row for each metric and threshold."""
@@ -69,7 +70,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers, strings, lists and dicts."""
-        return {"k": self.k, "users": self.users, "level": self.level, "lines": [asdict(one) for one in self.lines]}
+        lines = [asdict(one) for one in self.lines]
+        return {"k": self.k, "users": self.users, "level": self.level, "lines": lines, "notes": list(self.notes)}
 
     def __repr__(self) -> str:
         return f"<Comparison over {self.users:,} users, lists of {self.k}; print() shows it>"
@@ -82,4 +84,4 @@ class Comparison:
             row = [name, str(one.threshold), f"{one.first:.4f}", f"{one.second:.4f}", f"{one.difference:+.4f}"]
             row += [f"{one.low:+.4f} to {one.high:+.4f}", f"{one.better:,}", f"{one.worse:,}"]
             rows.append([*row, f"{p:.1e}" if p < 0.001 else f"{p:.3f}"])
-        return aligned(rows)
+        return "\n".join([aligned(rows), *(f"note: {note}" for note in self.notes)])

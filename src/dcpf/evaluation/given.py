@@ -24,14 +24,17 @@ class GivenLists:
         wanted = {role: _only([str(name) for name in names], role) for role in ("user", "item")}
         wanted |= {plain(str(name)): j for j, name in enumerate(names) if plain(str(name)) in ("rank", "score")}
         frame = pl.DataFrame({name: to_polars(columns[j]) for name, j in wanted.items()})
+        if frame.null_count().sum_horizontal().item() or ("score" in frame and frame["score"].is_nan().any()):
+            raise InvalidCounts("a table of lists must have no empty cells among its users, items, ranks and scores")
         order, falling = ("rank", False) if "rank" in wanted else ("score", True)
         if order in wanted:
-            frame = frame.sort(order, descending=falling, maintain_order=True)
+            frame = frame.sort(order, descending=falling, nulls_last=True, maintain_order=True)
         lists = frame.group_by("user", maintain_order=True).agg("item")
         self._lists: dict[Id, list[Id]] = dict(zip(lists["user"].to_list(), lists["item"].to_list(), strict=True))
 
-    def recommend(self, users: "list[Id]", n: int) -> "tuple[list[list[Id]], None]":
-        """The first n of the list of each of these users, nothing for one who has none."""
+    def recommend(self, users: "list[Id]", n: int, history: Any = None) -> "tuple[list[list[Id]], None]":
+        """The first n of the list of each of these users, whatever their history; nothing for one who has none."""
+        del history
         return [self._lists.get(user, [])[:n] for user in users], None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dcpf.counts import Counts
 from dcpf.evaluation.asking import ask, recommender
@@ -19,7 +20,7 @@ from dcpf.model.fitted import check_whole
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-_USERS = 1 << 15  # who are asked for at once, so that memory does not grow with their number
+_PLACES = 1 << 22  # of lists that are made at once, so that memory does not grow with the number of users
 
 
 def evaluate(
@@ -47,9 +48,10 @@ def evaluate(
     model = recommender(model)
     given = task(model, test, history)
     ranking = _Ranking(given, k, levels)
+    step = max(1, _PLACES // min(k, len(given.items)))
     with Threads(getattr(model, "n_jobs", None)) as threads:
-        for start in range(0, len(given.users), _USERS):
-            rows = slice(start, min(start + _USERS, len(given.users)))
+        for start in range(0, len(given.users), step):
+            rows = slice(start, min(start + step, len(given.users)))
             users = given.users[rows]
             before = None if given.history is None else _of_users(given.history, users)
             ranking.judge(rows, *ask(model, users, k, given.items, before), threads)
@@ -63,72 +65,95 @@ class _Ranking:
         self._given, self._k, self._thresholds = given, k, thresholds
         users = len(given.users)
         self._values = {name: np.full((users, len(thresholds)), np.nan) for name in METRICS}
+        self._relevant = np.zeros((users, len(thresholds)), dtype=np.int64)
         self._novelty = np.full(users, np.nan)
         self._listed = np.zeros(len(given.items), dtype=np.bool_)
-        self._empty = 0
-        self._seen = np.zeros(users, dtype=np.int64)
-        if given.seen is not None:
-            self._seen += np.diff(given.seen.indptr)
+        self._empty = self._unknown = self._places = 0
 
     def judge(self, rows: slice, indptr: Numbers, places: Numbers, threads: Threads) -> None:
         """Take the lists of these users in."""
-        test = self._given.test[rows]
         known = places >= 0
         self._listed[places[known]] = True
         self._empty += int((np.diff(indptr) == 0).sum())
+        self._unknown += int((~known).sum())
+        self._places += len(places)
         if self._given.popularity is not None:
             of_known = np.concatenate([[0], np.cumsum(known)])[indptr]
             self._novelty[rows] = novelty(of_known, places[known], self._given.popularity)
-        found = np.empty((len(indptr) - 1, self._k), dtype=np.int64)
-        matrix = (test.indptr, test.indices, test.data)
+        test, seen = self._given.test[rows], None if self._given.seen is None else self._given.seen[rows]
+        width = int(np.diff(indptr).max(initial=1))
+        found = np.empty((len(indptr) - 1, width), dtype=np.int64)
+        had = np.zeros_like(found)
 
         def judge_block(start: int, stop: int) -> None:
-            stored_values(start, stop, matrix, (indptr, places), found)
-            lengths = np.diff(indptr[start : stop + 1])
-            for j, threshold in enumerate(self._thresholds):
-                self._judge_at(
-                    j, slice(rows.start + start, rows.start + stop), found[start:stop] > threshold, lengths
-                )
+            lists = (indptr, places)
+            stored_values(start, stop, (test.indptr, test.indices, test.data), lists, found)
+            if seen is not None:
+                stored_values(start, stop, (seen.indptr, seen.indices, seen.data), lists, had)
+            block = slice(start, stop)
+            before = None if seen is None else seen[block]
+            self._judge_block(rows.start + start, test[block], before, found[block], had[block])
 
         threads.run(judge_block, np.arange(len(indptr)))
 
-    def _judge_at(self, j: int, rows: slice, hits: NDArray[np.bool_], lengths: Numbers) -> None:
-        """All metrics of these users at one threshold."""
-        given, threshold = self._given, self._thresholds[j]
-        test = given.test[rows]
-        above = test.data > threshold
-        relevant, reachable = (
-            np.diff(np.concatenate([[0], np.cumsum(entries)])[test.indptr])
-            for entries in (above, above & (test.indices < len(given.items)))
-        )
-        judged = np.flatnonzero(relevant > 0)
-        lists = Judged(
-            hits[judged],
-            lengths[judged],
-            relevant[judged],
-            reachable[judged],
-            len(given.items) - self._seen[rows][judged],
-        )
-        for name, metric in METRICS.items():
-            self._values[name][rows.start + judged, j] = metric(lists)
+    def _judge_block(
+        self,
+        first: int,
+        test: sparse.csr_array,
+        seen: sparse.csr_array | None,
+        found: Numbers,
+        had: Numbers,
+    ) -> None:
+        """All metrics of some users, at all thresholds."""
+        n_items = len(self._given.items)
+        candidates = n_items - (0 if seen is None else np.diff(seen.indptr))
+        for j, threshold in enumerate(self._thresholds):
+            above = test.data > threshold
+            relevant, reachable = (
+                np.diff(np.concatenate([[0], np.cumsum(entries)])[test.indptr])
+                for entries in (above, above & (test.indices < n_items))
+            )
+            some = np.flatnonzero(relevant > 0)
+            values = found[some]
+            lists = Judged(
+                self._k,
+                hits=values > threshold,
+                misses=(values >= 0) & (values <= threshold) & (had[some] <= 0),
+                relevant=relevant[some],
+                reachable=reachable[some],
+                irrelevant=(candidates - reachable)[some],
+            )
+            self._relevant[first : first + len(relevant), j] = relevant
+            for name, metric in METRICS.items():
+                self._values[name][first + some, j] = metric(lists)
 
     def result(self) -> Evaluation:
         """What came out."""
-        notes, users = list(self._given.notes), len(self._given.users)
+        users = len(self._given.users)
         if self._empty == users:
             raise ValueError(
                 f"all lists are empty: the model has nothing for users such as {self._given.users[0]!r}; are these "
                 "the ids that it knows them by?"
             )
+        if self._unknown == self._places:
+            raise ValueError(
+                f"none of the listed items is one of the {len(self._given.items):,} that are known, such as "
+                f"{self._given.items[0]!r}; are the ids of the same kind?"
+            )
+        notes, covered = list(self._given.notes), coverage(self._listed)
         if self._empty:
             notes.append(f"{self._empty:,} of {users:,} users have an empty list")
+        if not self._given.knows_catalogue:  # of items that are neither relevant nor known nothing can be said
+            self._values["auc"][:] = covered = np.nan
+            notes.append("no AUC and no coverage: the model does not tell which items there are (items_)")
         return Evaluation(
             k=self._k,
             thresholds=self._thresholds,
             users=self._given.users,
             values=self._values,
+            relevant=self._relevant,
             novelty=None if self._given.popularity is None else self._novelty,
-            coverage=coverage(self._listed),
+            coverage=covered,
             notes=tuple(notes),
         )
 

@@ -21,7 +21,7 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The log-likelihood of held-out pairs, in nats. All pairs count that were not in the training counts.
+    """The log-likelihood of held-out pairs, in nats: all pairs of users with a test count, but the training counts.
 
     `counts` is that of the counts themselves; elements can be compared by it, and so can the raw limit. The binary
     limit is improper as a law of counts, so that it is NaN there. `occurrence` is the log-likelihood of whether there
@@ -65,7 +65,8 @@ class Likelihood:
 def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likelihood:
     """The log-likelihood of held-out counts and of the zeros beside them, at a cost of O(entries x components).
 
-    The rate of a pair is its score, E[w] . E[h]. The zeros come in one product of sums over users and items, from
+    Of the users who have a test count, all pairs are judged that were not in the training counts. The rate of a pair
+    is its score, E[w] . E[h]. The zeros come in one product of sums over users and items, from
     which the pairs of the training counts are taken away: those were not held out. With `history`, users are known by
     that alone, as in `evaluate`.
     """
@@ -95,15 +96,18 @@ def _held_out(model: "DCPF", test: Any, history: Any) -> tuple[Ids, sparse.csr_a
     """The users who are known, their test counts in the model's columns, the history, and what was left out."""
     counts, before, notes = with_ids(model, test, history)
     known = model.users_ if before is None else before.users
-    there = np.flatnonzero(known.find_all(counts.users) >= 0)
-    users = len(counts.users)
+    some = np.flatnonzero(np.diff(counts.matrix.indptr) > 0)
+    there = some[known.find_all(counts.users)[some] >= 0]
     if len(there) == 0:
-        raise ValueError(f"none of the {users:,} users of the test counts, such as {counts.users[0]!r}, is known")
-    if len(there) < users:
-        notes.append(f"{users - len(there):,} of {users:,} users are unknown and were left out")
+        first = counts.users[int(some[0])]
+        raise ValueError(f"none of the {len(some):,} users of the test counts, such as {first!r}, is known")
+    if len(there) < len(some):
+        notes.append(f"{len(some) - len(there):,} of {len(some):,} users are unknown and were left out")
     matrix, unknown = with_columns(counts.matrix[there], counts.items, model.items_)
     if unknown:
-        notes.append(f"{unknown:,} test counts are of items that the model does not know, and were left out")
+        if unknown == matrix.nnz:
+            raise ValueError(f"the model knows no item of the test counts, {counts.items[0]!r} for one")
+        notes.append(f"test counts of items that the model does not know, left out: {unknown:,}")
         matrix = without(matrix, matrix.indices >= len(model.items_))[:, : len(model.items_)]
     return counts.users.take(there), matrix, before, notes
 

@@ -1,7 +1,9 @@
 """What an evaluation has found: by user, on average, and against another one."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +44,7 @@ class Evaluation:
     thresholds: tuple[int, ...]
     users: Ids
     values: dict[str, Floats]
+    relevant: NDArray[np.int64]  # items that each user should have been offered, by user and threshold
     novelty: Floats | None  # by user, in bits; None if nothing is known of who has what
     coverage: float  # share of all items that are in somebody's list
     notes: tuple[str, ...] = ()
@@ -70,6 +73,15 @@ class Evaluation:
 
         Coverage is of all lists together and has no interval.
         """
+        if (level, seed) == (0.95, 0):
+            return self._usual_lines
+        return self._lines(level, seed)
+
+    @cached_property
+    def _usual_lines(self) -> list[Line]:
+        return self._lines(0.95, 0)
+
+    def _lines(self, level: float, seed: int) -> list[Line]:
         columns = list(self._columns())
         values = np.column_stack([column for _, _, column in columns])
         low, high = mean_intervals(values, level, np.random.default_rng(seed))
@@ -94,12 +106,14 @@ class Evaluation:
         return pl.DataFrame([vars(line) for line in self.lines(level, seed)], schema=schema)
 
     def to_dict(self, level: float = 0.95, seed: int = 0) -> dict[str, Any]:
-        """The same as plain numbers, strings, lists and dicts."""
+        """The same as plain numbers, strings, lists and dicts; None where there is no number."""
         return {
             "k": self.k,
             "thresholds": list(self.thresholds),
             "users": len(self.users),
-            "metrics": [vars(line) for line in self.lines(level, seed)],
+            "metrics": [
+                {name: _or_none(value) for name, value in vars(line).items()} for line in self.lines(level, seed)
+            ],
             "notes": list(self.notes),
         }
 
@@ -122,17 +136,27 @@ class Evaluation:
         shared = [one for one in self.thresholds if one in other.thresholds]
         if not len(mine) or not shared:
             raise ValueError("the two evaluations have no users, or no thresholds, in common")
+        theirs, here = theirs[mine], [self.thresholds.index(one) for one in shared]
+        there = [other.thresholds.index(one) for one in shared]
+        alike = (self.relevant[mine][:, here] == other.relevant[theirs][:, there]).all(axis=1)
+        if not alike.any():
+            raise ValueError("the evaluations are of other test counts: nobody should find as many items in both")
+        mine, theirs = mine[alike], theirs[alike]
         names = [(name, one) for name in self.values for one in shared]
         pairs = []
         for name, one in names:
             ours = self.values[name][mine, self.thresholds.index(one)]
-            pairs.append((ours, other.values[name][theirs[mine], other.thresholds.index(one)]))
+            pairs.append((ours, other.values[name][theirs, other.thresholds.index(one)]))
         low, high = mean_intervals(np.column_stack([a - b for a, b in pairs]), level, np.random.default_rng(seed))
         lines = [
             Difference.of(name, one, *pair, (float(low[j]), float(high[j])))
             for j, ((name, one), pair) in enumerate(zip(names, pairs, strict=True))
         ]
-        return Comparison(self.k, len(mine), tuple(lines), level)
+        left_out = len(alike) - len(mine)
+        notes = [f"users whose relevant items differ, left out: {left_out:,}"] if left_out else []
+        for which, evaluation in (("first", self), ("second", other)):
+            notes += [f"of the {which}: {note}" for note in evaluation.notes]
+        return Comparison(self.k, len(mine), tuple(lines), level, tuple(notes))
 
     def __repr__(self) -> str:
         ndcg = ", ".join(f"{self.mean('ndcg', one):.3f}" for one in self.thresholds)
@@ -147,12 +171,17 @@ class Evaluation:
         told = [
             f"Lists of {self.k}. Relevant is what has a test count larger than s. ± is half of a 95% interval.",
             aligned(rows),
-            f"coverage   {self.coverage:.1%} of the items are in somebody's list",
         ]
+        if not math.isnan(self.coverage):
+            told.append(f"coverage   {self.coverage:.1%} of the items are in somebody's list")
         if self.novelty is not None:
             bits = _mean(self.novelty)
             told.append(f"novelty    {bits:.2f} bits: -log2 of the share of users who have a listed item, on average")
         return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _mean(values: Floats) -> float:

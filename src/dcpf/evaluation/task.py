@@ -26,6 +26,7 @@ class Task:
     seen: sparse.csr_array | None  # what they have already, if that is known
     history: Counts | None  # the same, if the model is to be given it
     popularity: Floats | None  # the share of the users of the fit who have each item, if that is known
+    knows_catalogue: bool  # whether `items` are all items, and not only those of the test counts
     notes: tuple[str, ...]
 
 
@@ -42,24 +43,26 @@ def task(model: Any, test: Any, history: Any = None) -> Task:
                 f"the {'history' if before is not None else 'model'}; for users who were held out give history="
             )
         if not there.all():
-            notes.append(f"{int((~there).sum()):,} of {len(rows):,} users are unknown to the model and were left out")
+            whom = "the model" if before is None else "the history"
+            notes.append(f"{int((~there).sum()):,} of {len(rows):,} users are unknown to {whom} and were left out")
         rows = rows[there]
     users = counts.users if len(rows) == len(counts.users) else counts.users.take(rows)
-    items = model.items_ if isinstance(getattr(model, "items_", None), Ids) else counts.items
+    knows_catalogue = isinstance(getattr(model, "items_", None), Ids)
+    items = model.items_ if knows_catalogue else counts.items
     matrix, unknown = with_columns(counts.matrix[rows], counts.items, items)
     if unknown:
-        notes.append(f"{unknown:,} test counts are of items that the model does not know: none of them can be found")
+        notes.append(f"test counts of items that the model does not know, which cannot be found: {unknown:,}")
     seen = seen_by(model, before, users, items)
     if seen is not None:
         again = stored_in(matrix, seen)
         if again.any():
-            notes.append(f"{int(again.sum()):,} test counts of items that the user had before are not judged")
+            notes.append(f"test counts of items that the user had before, which are not judged: {int(again.sum()):,}")
             matrix = without(matrix, again)
             stay = np.flatnonzero(np.diff(matrix.indptr) > 0)
             users, matrix, seen = users.take(stay), matrix[stay], seen[stay]
     if len(users) == 0:
         raise InvalidCounts("there is nothing to judge: all test counts are of items that the users had before")
-    return Task(users, items, matrix, seen, before, _popularity(model), tuple(notes))
+    return Task(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
 
 
 def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None, list[str]]:
@@ -74,7 +77,7 @@ def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None
         return counts, before, []
     kept = before.select(items=np.flatnonzero(items.find_all(before.items) >= 0))
     unknown = before.nnz - kept.nnz
-    notes = [f"{unknown:,} counts of the history are of items that the model does not know"] if unknown else []
+    notes = [f"counts of the history of items that the model does not know, left out: {unknown:,}"] if unknown else []
     return counts, kept, notes
 
 

@@ -28,7 +28,7 @@ class Contender:
 
 
 def _factorizations(element: str) -> tuple[Settings, ...]:
-    sizes = itertools.product((50, 100, 200), (0.05, 0.1, 0.3))
+    sizes = itertools.product((50, 100, 200), (0.3, 1.0))
     return tuple({"element": element, "n_components": K, "shape_prior": alpha} for K, alpha in sizes)
 
 
@@ -38,20 +38,12 @@ _OURS = {
     "binary": "PF, binary counts",
     "raw": "PF, raw counts",
 }
-_PEERS = {
-    "popularity": "popularity",
-    "item-knn": "item-kNN",
-    "ease": "EASE",
-    "implicit-als": "implicit ALS",
-    "implicit-bpr": "implicit BPR",
-    "hpf": "hpfrec HPF",
-}
 
 CONTENDERS: dict[str, Contender] = {
     **{
         element: Contender(element, label, DCPF, _factorizations(element), ours=True)
         for element, label in _OURS.items()
     },
-    **{name: Contender(name, _PEERS[name], method.make, tuple(method.grid)) for name, method in METHODS.items()},
+    **{name: Contender(name, one.label, one.make, tuple(one.grid)) for name, one in METHODS.items()},
 }
 """All of them by name. The first is what the others are compared with."""

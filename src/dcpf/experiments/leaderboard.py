@@ -5,9 +5,10 @@ the rest of them. What ranks best there, by the mean NDCG over all thresholds, i
 only then judged by the test counts.
 """
 
+import importlib.metadata
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import dcpf
 from dcpf.counts import Counts
 from dcpf.evaluation import Evaluation
 from dcpf.experiments.contenders import CONTENDERS, Contender, Settings
@@ -26,16 +26,15 @@ from dcpf.store import replacing
 
 Watch = Callable[[str, int, int], object]  # label of a contender, settings tried, settings in all
 
-_REFUSALS = (ImportError, MemoryError, ValueError)  # what a peer may say instead of taking part
-
 
 @dataclass(frozen=True)
 class Attempt:
     """Settings that were tried, and their mean NDCG on the counts put aside from the training counts."""
 
     settings: Settings
-    ndcg: float
+    ndcg: float | None
     seconds: float  # of the fit
+    failed: str = ""  # why there is no NDCG
 
 
 @dataclass(frozen=True)
@@ -93,88 +92,142 @@ class Rules:
     seed: int = 0
     names: tuple[str, ...] = tuple(CONTENDERS)
 
+    def check(self) -> None:
+        """Refuse a method that is not there, by its name."""
+        unknown = [one for one in self.names if one not in CONTENDERS]
+        if unknown:
+            raise ValueError(f"unknown method {unknown[0]!r}: choose of {', '.join(CONTENDERS)}")
+
 
 def leaderboard(
     counts: Counts, folder: Path, name: str, rules: Rules | None = None, *, watch: Watch | None = None
 ) -> Board:
     """Let all contenders run. What each has reached is kept in the folder, and a second call goes on from there."""
     rules = rules or Rules()
-    unknown = [one for one in rules.names if one not in CONTENDERS]
-    if unknown:
-        raise ValueError(f"unknown method {unknown[0]!r}: choose of {', '.join(CONTENDERS)}")
+    rules.check()
     train, test = counts.split(rules.test_fraction, rules.seed)
     final = Round(train, test, rules.k, rules.thresholds, rules.seed)
     rehearsal = Round(*train.split(rules.test_fraction, rules.seed + 1), rules.k, rules.thresholds, rules.seed)
     data = describe_data(counts.matrix)
     entries = []
-    for one in rules.names:
-        contender = CONTENDERS[one]
-        about = _about(contender, data, rules)
-        path = folder / name / f"{one}.json"
-        entry = _kept(path, about)
-        if entry is None:
-            entry = _take_part(contender, rehearsal, final, watch)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as draft:
-                draft.write_text(json.dumps({"about": about, "entry": asdict(entry)}, allow_nan=False))
-        entries.append(entry)
+    for one in (name for name in CONTENDERS if name in rules.names):
+        kept = _Kept(folder / name / f"{one}.json", _about(CONTENDERS[one], data, rules))
+        entries.append(kept.entry or _take_part(CONTENDERS[one], rehearsal, final, kept, watch))
     return Board(name, data, rules.k, rules.thresholds, tuple(entries))
 
 
 def _about(contender: Contender, data: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
     """What a kept result depends on."""
-    told = {"version": dcpf.__version__, "data": dict(data), "grid": list(contender.grid)}
+    packages = ["dcpf", "implicit", "hpfrec"] if not contender.ours else ["dcpf"]
+    versions = {name: _version(name) for name in packages}
+    defaults = {name: repr(value) for name, value in contender.make().get_params().items()}
+    told = {"versions": versions, "data": dict(data), "defaults": defaults, "grid": list(contender.grid)}
     rest = {name: value for name, value in asdict(rules).items() if name != "names"}
     plain: dict[str, Any] = json.loads(json.dumps(told | rest))
     return plain
 
 
-def _kept(path: Path, about: dict[str, Any]) -> Entry | None:
-    """What an earlier run has left. Results of other data or settings are refused, never replaced."""
-    if not path.exists():
-        return None
-    found = json.loads(path.read_text())
-    differing = [key for key in about if found["about"].get(key) != about[key]]
-    if differing:
-        what = " and another ".join(differing)
-        raise ValueError(f"{path} was made with another {what}; choose another folder (-o), or remove it")
-    kept = found["entry"]
-    attempts = tuple(Attempt(**one) for one in kept["attempts"])
-    return Entry(**kept | {"attempts": attempts, "ndcg": tuple(map(tuple, kept["ndcg"]))})
-
-
-def _take_part(contender: Contender, rehearsal: Round, final: Round, watch: Watch | None) -> Entry:
-    """Choose settings, then run. A peer that cannot take part says why."""
+def _version(package: str) -> str:
     try:
-        attempts = tuple(_attempts(contender, rehearsal, watch))
-        best = max(attempts, key=lambda one: one.ndcg, default=None)
-        settings = contender.grid[0] if best is None else best.settings
-        with Worker(final) as worker:
-            trial = worker.try_out(contender.name, settings)
-    except (*_REFUSALS, BrokenProcessPool) as error:
-        if contender.ours:
-            raise
-        ended = isinstance(error, BrokenProcessPool)
-        said = "its process was ended by the system, perhaps for want of memory" if ended else str(error)
-        return Entry(contender.name, {}, (), (), 0.0, 0.0, 0, said or type(error).__name__)
-    return _entry(contender, settings, attempts, trial)
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
-def _attempts(contender: Contender, rehearsal: Round, watch: Watch | None) -> Iterable[Attempt]:
-    """All settings of the grid, if there are several."""
-    total = len(contender.grid)
-    if total == 1:
-        if watch is not None:
-            watch(contender.label, 0, 1)
-        return
+class _Kept:
+    """What a contender has reached, in a file: settings that were tried, and in the end its entry.
+
+    Results of other data or settings are refused, never replaced.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        self._path, self._about = path, about
+        self.attempts: list[Attempt] = []
+        self.entry: Entry | None = None
+        if path.exists():
+            self._take_over()
+
+    def _take_over(self) -> None:
+        try:
+            found = json.loads(self._path.read_text())
+            about, self.attempts = found["about"], [Attempt(**one) for one in found["attempts"]]
+            if found["entry"] is not None:
+                entry = found["entry"] | {"attempts": tuple(self.attempts)}
+                self.entry = Entry(**entry | {"ndcg": tuple(map(tuple, entry["ndcg"]))})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self._path} is not what a run writes ({error!r}); remove it") from None
+        differing = [key for key in self._about if about.get(key) != self._about[key]]
+        if differing:
+            what = " and another ".join(differing)
+            raise ValueError(f"{self._path} was made with another {what}; choose another folder (-o), or remove it")
+
+    def write(self) -> None:
+        """Put it all on the disk."""
+        entry = None if self.entry is None else {**asdict(self.entry), "attempts": []}
+        whole = {"about": self._about, "attempts": [asdict(one) for one in self.attempts], "entry": entry}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self._path) as draft:
+            draft.write_text(json.dumps(whole, allow_nan=False))
+
+
+def _take_part(contender: Contender, rehearsal: Round, final: Round, kept: _Kept, watch: Watch | None) -> Entry:
+    """Choose settings, then run. A peer that cannot take part says why; this is not kept, so it may try again."""
+    settings = contender.grid[0]
+    if len(contender.grid) > 1:
+        _rehearse(contender, rehearsal, kept, watch)
+        ran = [one for one in kept.attempts if one.ndcg is not None]
+        if not ran:
+            return _refused(contender, kept.attempts[0].failed)
+        settings = max(ran, key=lambda one: one.ndcg or 0.0).settings
+    if watch is not None:
+        watch(contender.label, len(contender.grid), len(contender.grid))
+    with Worker(final) as worker:
+        trial = _try_out(contender, settings, worker)
+    if isinstance(trial, str):
+        return _refused(contender, trial)
+    kept.entry = _entry(contender, settings, tuple(kept.attempts), trial)
+    kept.write()
+    return kept.entry
+
+
+def _rehearse(contender: Contender, rehearsal: Round, kept: _Kept, watch: Watch | None) -> None:
+    """Try all settings that were not tried yet. Each is kept at once, but for those that failed."""
+    kept.attempts = [one for one in kept.attempts if not one.failed]
+    known = [one.settings for one in kept.attempts]
     with Worker(rehearsal) as worker:
         for j, settings in enumerate(contender.grid):
+            if settings in known:
+                continue
             if watch is not None:
-                watch(contender.label, j, total)
-            trial = worker.try_out(contender.name, settings)
-            yield Attempt(settings, _mean_ndcg(trial.evaluation), trial.fit_seconds)
-    if watch is not None:
-        watch(contender.label, total, total)
+                watch(contender.label, j, len(contender.grid))
+            trial = _try_out(contender, settings, worker)
+            if isinstance(trial, str):
+                kept.attempts.append(Attempt(settings, None, 0.0, trial))
+            else:
+                kept.attempts.append(Attempt(settings, _mean_ndcg(trial.evaluation), trial.fit_seconds))
+                kept.write()
+
+
+def _try_out(contender: Contender, settings: Settings, worker: Worker) -> Trial | str:
+    """One fit; of a peer that fails, what it said."""
+    try:
+        return worker.try_out(contender.name, settings)
+    except BrokenProcessPool:
+        said = (
+            "its process was ended, perhaps by the system for want of memory, or it could not start: a script that "
+            "calls leaderboard() must do so under `if __name__ == '__main__':`"
+        )
+        if contender.ours:
+            raise RuntimeError(f"{contender.label}: {said}") from None
+        return said
+    except Exception as error:  # of a peer, whatever its packages raise
+        if contender.ours:
+            raise
+        return str(error) or type(error).__name__
+
+
+def _refused(contender: Contender, said: str) -> Entry:
+    return Entry(contender.name, {}, (), (), 0.0, 0.0, 0, said)
 
 
 def mean(values: NDArray[np.float64]) -> float:

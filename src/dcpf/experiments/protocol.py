@@ -12,7 +12,7 @@ SIZES = (50, 100, 200)  # and K
 
 
 @dataclass(frozen=True)
-class Contender:
+class PaperModel:
     """A model of the paper: what the tables call it, its element, and the values of p that a grid search tries."""
 
     label: str
@@ -27,12 +27,12 @@ class Contender:
 
 _TENTHS = tuple(j / 10 for j in range(11))
 MODELS = (
-    Contender("Log", "logarithmic", _TENTHS),
-    Contender("ZTP", "zero-truncated-poisson", (0.0, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, math.inf)),
-    Contender("Geo", "geometric", _TENTHS),
-    Contender("Sh. NB", "shifted-negative-binomial"),
-    Contender("PFraw", "raw"),
-    Contender("PFbin", "binary"),
+    PaperModel("Log", "logarithmic", _TENTHS),
+    PaperModel("ZTP", "zero-truncated-poisson", (0.0, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, math.inf)),
+    PaperModel("Geo", "geometric", _TENTHS),
+    PaperModel("Sh. NB", "shifted-negative-binomial"),
+    PaperModel("PFraw", "raw"),
+    PaperModel("PFbin", "binary"),
 )
 RAW, BINARY = MODELS[4], MODELS[5]
 _BY_LABEL = {model.label: model for model in MODELS}
@@ -94,7 +94,7 @@ class Job:
         return f"{self.model}{at} K={self.components} alpha={self.alpha:g} start {self.start + 1}"
 
 
-def job(protocol: Protocol, model: Contender, start: int, p: float | None = None) -> Job:
+def job(protocol: Protocol, model: PaperModel, start: int, p: float | None = None) -> Job:
     """A fit of this model. With p at an end of its range it is Poisson factorization, which need not be run twice."""
     if p is not None:
         limit = dataclasses.replace(elements.get(model.element), p=p).limit

@@ -17,7 +17,7 @@ from dcpf.experiments.pace import Pace
 from dcpf.experiments.protocol import Job, Protocol
 from dcpf.experiments.results import Results
 from dcpf.experiments.running import Bench
-from dcpf.experiments.tables import Cell, Table, all_tables
+from dcpf.experiments.tables import OPTIONAL, Cell, Table, all_tables
 from dcpf.model.saving import describe_data
 from dcpf.progress import Iteration
 from dcpf.readers.paper import Figures, find
@@ -195,6 +195,8 @@ def _write_tables(folder: Path, tables: tuple[Table, ...], results: Results) -> 
     for table in tables:
         texts |= {f"{table.name}.csv": formats.comma_separated(table), f"{table.name}.tex": formats.latex(table)}
     texts["times.csv"] = _times(results)
+    for stale in {f"{name}{end}" for name in OPTIONAL for end in (".csv", ".tex")} - set(texts):
+        (folder / stale).unlink(missing_ok=True)  # of an earlier run with a search
     for name, text in texts.items():
         with replacing(folder / name) as draft:
             draft.write_text(text, encoding="utf-8", newline="\n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dcpf.experiments import protocol
 from dcpf.experiments.journal import Record
-from dcpf.experiments.protocol import Contender, Job, Protocol
+from dcpf.experiments.protocol import Job, PaperModel, Protocol
 from dcpf.readers.paper import DATA_SETS, Figures
 
 
@@ -26,22 +26,22 @@ class Results:
         """What the paper says of the data, if it is one of its sets."""
         return None if self.dataset is None else DATA_SETS[self.dataset].paper
 
-    def of(self, model: Contender, p: float | None = None, at: Protocol | None = None) -> list[Record]:
+    def of(self, model: PaperModel, p: float | None = None, at: Protocol | None = None) -> list[Record]:
         """One record for each start."""
         at = at or self.protocol
         return [self.records[protocol.job(at, model, start, p)] for start in range(at.starts)]
 
-    def ndcg(self, model: Contender, threshold: int, p: float | None = None) -> list[float]:
+    def ndcg(self, model: PaperModel, threshold: int, p: float | None = None) -> list[float]:
         """Mean NDCG of each start."""
         return [record.ndcg(threshold) for record in self.of(model, p)]
 
-    def best_p(self, model: Contender) -> float:
-        """The p of the grid with the highest mean NDCG at the largest threshold at which there is anything to find.
+    @property
+    def deciding(self) -> int:
+        """The largest threshold at which there is anything to find: by its NDCG the p of a grid search is chosen."""
+        found = (s for s in reversed(self.protocol.thresholds) if math.isfinite(self.ndcg(protocol.BINARY, s)[0]))
+        return next(found, self.protocol.thresholds[0])
 
-        The smallest of them if several have it.
-        """
-        for threshold in reversed(self.protocol.thresholds):
-            means = {p: statistics.fmean(self.ndcg(model, threshold, p)) for p in model.grid}
-            if all(map(math.isfinite, means.values())):
-                return max(means, key=lambda p: (means[p], -p))
-        return model.grid[0]
+    def best_p(self, model: PaperModel) -> float:
+        """The p of the grid with the highest mean NDCG, the smallest of them if several have it."""
+        means = {p: statistics.fmean(self.ndcg(model, self.deciding, p)) for p in model.grid}
+        return max(means, key=lambda p: (means[p], -p))

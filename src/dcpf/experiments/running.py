@@ -44,8 +44,8 @@ class Bench:
 
     def warm_up(self) -> None:
         """Let the kernels be compiled, so that the times of the first fits are theirs alone."""
-        for contender in MODELS:
-            DCPF(1, contender.element, max_iter=1, tol=0.0, n_jobs=self.threads, random_state=0).fit(self.train)
+        for model in MODELS:
+            DCPF(1, model.element, max_iter=1, tol=0.0, n_jobs=self.threads, random_state=0).fit(self.train)
 
     def run(self, job: Job, watch: Watch | None = None) -> Record:
         """Fit, evaluate, and save the model if it is kept. `watch` is told of each iteration."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
 from dcpf.experiments.tables import Cell, Table
 
@@ -35,18 +36,31 @@ def standings(board: Board) -> Table:
         rows.append((Cell(entry.label), *means, *seconds, Cell(entry.memory / 1e6, 0), Cell(_chosen(entry))))
     data = board.data
     shape = f"{data['users']:,} users x {data['items']:,} items, {data['entries']:,} counts"
-    return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), tuple(verdict(board)))
+    notes = (*verdict(board), *_legend(board))
+    return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
+
+
+def _legend(board: Board) -> list[str]:
+    """How the numbers came about."""
+    tried = ", ".join(f"{entry.label} {len(entry.attempts)}" for entry in _ran(board) if entry.attempts)
+    return [
+        f"NDCG@{board.k} of the test counts, a fifth of all: NDCG2 takes what has a count above 2 as relevant. "
+        f"Bold is the best. Settings were chosen on a fifth of the training counts; tried: {tried}.",
+        "Seconds of the fit with the chosen settings, of all fits of the search, and of the lists for all users with "
+        "their metrics. All cores were used; BPR used one, as it does not repeat in several threads. Memory is the "
+        "peak of fit and lists, beyond data and libraries.",
+    ]
 
 
 def verdict(board: Board) -> list[str]:
     """What the numbers say, dcPF's defeats first of all."""
     said = [f"{entry.label} was not run: {entry.refused}" for entry in board.entries if entry.refused]
-    first = board.entries[0]
+    ran = _ran(board)
+    first = next((entry for entry in ran if CONTENDERS[entry.name].ours), None)
     for j, threshold in enumerate(board.thresholds):
-        others = [entry for entry in _ran(board)[1:] if not math.isnan(entry.means[j])]
-        if first.refused or not others or math.isnan(first.means[j]):
-            continue
-        said.append(_compared(f"NDCG{threshold}", first, others, j))
+        others = [entry for entry in ran if entry is not first and not math.isnan(entry.means[j])]
+        if first is not None and others and not math.isnan(first.means[j]):
+            said.append(_compared(f"NDCG{threshold}", first, others, j))
     return said
 
 

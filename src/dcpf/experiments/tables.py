@@ -2,15 +2,17 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dcpf.experiments import paper, protocol
-from dcpf.experiments.protocol import MODELS, Contender
+from dcpf.experiments.protocol import MODELS, PaperModel
 from dcpf.experiments.results import Results
 from dcpf.readers.paper import Figures
 
 Number = int | float | None
+
+OPTIONAL = ("grid", "choice")  # tables that only a run with a search has
 
 _BOLD = "Bold: the two best means of a column, as displayed."
 
@@ -63,13 +65,7 @@ def structure(results: Results) -> Table:
         (Cell("# non-zeros"), Cell(ours.entries, paper=_of(theirs, "entries"))),
         (Cell("% non-zeros"), Cell(ours.share, 2, percent=True, paper=_of(theirs, "share"))),
     )
-    notes = _brackets(theirs is not None)
-    if theirs is not None and not 0.9 < ours.entries / theirs.entries < 1.1:
-        notes += (
-            f"These are not the counts of the paper, of which there were {theirs.entries:,}: the numbers in brackets "
-            "are of other data.",
-        )
-    return Table("structure", "Table 2. Structure of the data", ("", results.name), rows, notes)
+    return Table("structure", "Table 2. Structure of the data", ("", results.name), rows, _brackets(results, theirs))
 
 
 def scores(results: Results) -> Table:
@@ -89,13 +85,13 @@ def scores(results: Results) -> Table:
                 row.append(replace(_over_starts(results.ndcg(model, s, p)), paper=mean, paper_spread=spread))
             rows.append([replace(cell, italic=estimate == "Grid") for cell in row])
     columns = ("Model", "Est.", "p", "kappa", *(f"NDCG{s}" for s in thresholds))
-    chosen = f"p has the best mean NDCG{thresholds[-1]}, on the test set as in the paper."
+    chosen = f"p has the best mean NDCG{results.deciding}, on the test set as in the paper."
     notes = (
         *_of_means(results),
         f"{_BOLD[:-1]}, grid search excluded." if results.protocol.grid else _BOLD,
         *((f"Italic: grid search; {chosen}",) if results.protocol.grid else ()),
-        *_brackets(bool(theirs)),
-        *_unfinished(results),
+        *_brackets(results, theirs),
+        *_unfinished(results, rows),
     )
     title = f"Table 3. NDCG@{results.protocol.k} of dcPF and PF, {results.name}"
     return Table("scores", title, columns, _with_best(rows, first=4), notes)
@@ -113,9 +109,9 @@ def scores_of_small_data(results: Results) -> Table:
         ]
         rows.append([Cell(_marked(results, model)), *cells])
     columns = ("Model", *(f"NDCG{s}" for s in (0, 1) if s in results.protocol.thresholds))
-    notes = (*_of_means(results), _BOLD, *_brackets(True))
+    notes = (*_of_means(results), _BOLD, *_brackets(results, theirs))
     title = f"Table 4. NDCG@{results.protocol.k}, {results.name}"
-    return Table("scores_short", title, columns, _with_best(rows, first=1), (*notes, *_unfinished(results)))
+    return Table("scores_short", title, columns, _with_best(rows, first=1), (*notes, *_unfinished(results, rows)))
 
 
 def dispersion(results: Results) -> Table:
@@ -133,7 +129,7 @@ def dispersion(results: Results) -> Table:
             symbol = {"a": "kappa_2"}.get(name, name)
             beside = learned_there.get((model.label, name))
             rows.append((Cell(f"{model.label} - {symbol}"), replace(learned, paper=beside, paper_digits=2)))
-    notes = (*_of_means(results), *_brackets(theirs is not None), *_unfinished(results))
+    notes = (*_of_means(results), *_brackets(results, theirs), *_unfinished(results, rows))
     title = "Appendix. Dispersion of the non-zero values, and learned parameters"
     return Table("dispersion", title, ("", results.name), tuple(rows), notes)
 
@@ -149,7 +145,9 @@ def grid(results: Results) -> Table:
             rows.append((Cell(_marked(results, model, p)), Cell(f"{p:g}"), *cells, mark))
     columns = ("Model", "p", *(f"NDCG{s}" for s in results.protocol.thresholds), "")
     ends = "The least p of a model is PFraw, the largest PFbin."
-    return Table("grid", "Grid search over p", columns, tuple(rows), (*_of_means(results), ends))
+    return Table(
+        "grid", "Grid search over p", columns, tuple(rows), (*_of_means(results), ends, *_unfinished(results, rows))
+    )
 
 
 def choice(results: Results) -> Table:
@@ -197,7 +195,7 @@ def _over_starts(values: Sequence[float]) -> Cell:
 
 
 def _parameters(
-    results: Results, model: Contender, p: float | None, beside: paper.Scores | None
+    results: Results, model: PaperModel, p: float | None, beside: paper.Scores | None
 ) -> tuple[Cell, Cell]:
     """p and kappa. Of PF there are none."""
     if model.is_limit:
@@ -227,7 +225,7 @@ def _with_best(rows: list[list[Cell]], first: int) -> tuple[tuple[Cell, ...], ..
     return tuple(map(tuple, rows))
 
 
-def _marked(results: Results, model: Contender, p: float | None = None) -> str:
+def _marked(results: Results, model: PaperModel, p: float | None = None) -> str:
     """The label, with a star if a fit did not converge."""
     return model.label + ("" if all(record.converged for record in results.of(model, p)) else "*")
 
@@ -243,11 +241,21 @@ def _of(figures: Figures | None, name: str) -> float | None:
     return None if figures is None else getattr(figures, name)
 
 
-def _brackets(paper_is_there: bool) -> tuple[str, ...]:
-    return ("In brackets: the paper's number.",) if paper_is_there else ()
+def _brackets(results: Results, theirs: object) -> tuple[str, ...]:
+    """What brackets mean, if there are any; and if the paper's data were others."""
+    if not theirs:
+        return ()
+    there = results.theirs
+    if there is None or 0.9 < results.data.entries / there.entries < 1.1:
+        return ("In brackets: the paper's number.",)
+    return (
+        f"In brackets: the paper's number, which is of other data: it had {there.entries:,} non-zeros, and here are "
+        f"{results.data.entries:,}.",
+    )
 
 
-def _unfinished(results: Results) -> tuple[str, ...]:
-    if all(record.converged for model in MODELS for record in results.of(model)):
+def _unfinished(results: Results, shown: Iterable[Sequence[Cell]]) -> tuple[str, ...]:
+    """What a star means, if there is one."""
+    if not any(str(row[0].value).endswith("*") for row in shown):
         return ()
     return (f"* Not all starts converged within {results.protocol.max_iter:,} iterations (see the table of fits).",)

@@ -5,6 +5,8 @@ import sys
 import time
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +29,7 @@ class Trial:
     evaluation: Evaluation
     fit_seconds: float
     rank_seconds: float
-    memory: int  # bytes that it took at its peak, beyond the data and the libraries
+    memory: int  # bytes that fit and ranking took at their peak, beyond the data and the libraries
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,20 @@ class Worker:
     """Fits contenders to the same counts, one after another, in a process of its own."""
 
     def __init__(self, given: Round) -> None:
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=_hold, initargs=(given,))
+        self._given = given
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, get_context("spawn"), initializer=_hold, initargs=(self._given,))
 
     def try_out(self, name: str, settings: Settings) -> Trial:
-        """Fit and judge. What the contender raises is raised here."""
-        future: Future[Trial] = self._pool.submit(_try_out, name, settings)
-        return future.result()
+        """Fit and judge. What the contender raises is raised here; if its process ends, the next has a new one."""
+        try:
+            future: Future[Trial] = self._pool.submit(_try_out, name, settings)
+            return future.result()
+        except BrokenProcessPool:
+            self._pool = self._new_pool()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -91,8 +101,8 @@ def _small() -> Counts:
 
 
 def _start_of_peak() -> int:
-    """Let the highest mark of memory start from now, where the system can do that, and say where it is."""
-    if _RESET.exists():
+    """Let the highest mark of memory start from now, where the system lets us, and say where it is."""
+    with suppress(OSError):
         _RESET.write_text("5")
     return _peak()
 

@@ -18,24 +18,32 @@ def stored_values(
     lists: tuple[Integers, Integers],
     out: NDArray[np.int64],
 ) -> None:
-    """out[r, j] = the value of matrix row r at the j-th column of list r, 0 where nothing is stored or the list ends.
+    """out[r, j] = the value of matrix row r at the j-th column of list r, 0 where nothing is stored.
 
-    matrix = (indptr, indices, data) with ascending indices in each row, lists = (indptr, columns).
+    It is -1 where the list has ended, and at a column < 0. matrix = (indptr, indices, data) with ascending indices in
+    each row, lists = (indptr, columns). No list may be longer than `out` is wide.
     """
     indptr, indices, data = matrix
     first, columns = lists
     for r in range(start, stop):
-        out[r] = 0
+        out[r] = -1
         for j in range(first[r], first[r + 1]):
-            low, high = indptr[r], indptr[r + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if indices[middle] < columns[j]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < indptr[r + 1] and indices[low] == columns[j]:
-                out[r, j - first[r]] = data[low]
+            if columns[j] >= 0:
+                place = find(indices, indptr[r], indptr[r + 1], columns[j])
+                out[r, j - first[r]] = data[place] if place >= 0 else 0
+
+
+@kernel
+def find(indices: Integers, low: int, high: int, wanted: int) -> int:
+    """Where this index stands among the ascending ones from `low` to `high`, or -1."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and indices[low] == wanted else -1
 
 
 @kernel

@@ -22,7 +22,7 @@ _LABELS = {
     "logarithmic": "Log",
     "zero-truncated-poisson": "ZTP",
     "geometric": "Geo",
-    "shifted-negative-binomial": "sNB",
+    "shifted-negative-binomial": "Sh. NB",
 }
 # The colours of Okabe and Ito, told apart by all eyes. The two limits are dashed, and markers help in grey.
 _LINES: dict[str, dict[str, Any]] = {
@@ -31,7 +31,7 @@ _LINES: dict[str, dict[str, Any]] = {
     "Log": {"color": "#E69F00", "linestyle": "-", "marker": "s"},
     "ZTP": {"color": "#CC79A7", "linestyle": "-", "marker": "^"},
     "Geo": {"color": "#56B4E9", "linestyle": "-", "marker": "D"},
-    "sNB": {"color": "#009E73", "linestyle": "-", "marker": "o"},
+    "Sh. NB": {"color": "#009E73", "linestyle": "-", "marker": "o"},
 }
 _OTHER_COLOURS = ("#5D5D5D", "#8C564B", "#7F7F00", "#6A3D9A", "#A6761D", "#1B6B6B")
 _LOOK: dict[Any, Any] = {
@@ -75,7 +75,7 @@ def need_matplotlib() -> None:
 
 
 def label(model: str | Element) -> str:
-    """What a model is called in figures, by its element: PFraw, PFbin, Log, ZTP, Geo, sNB, or the element's name."""
+    """What a model is called in figures, by its element: PFraw, PFbin, Log, ZTP, Geo, Sh. NB, or its own name."""
     name = elements.get(model).name
     return _LABELS.get(name, name)
 
@@ -142,7 +142,7 @@ def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
 
 def _model(name: str) -> str | None:
     """The model that a label is about."""
-    keys = {short.lower(): short for short in _LABELS.values()} | {"sh. nb": "sNB"}
+    keys = {short.lower(): short for short in _LABELS.values()}
     for known in elements.names():
         cls = type(elements.get(known))
         keys |= {one: _LABELS[known] for one in (cls.name, *cls.aliases) if known in _LABELS}
