@@ -3,8 +3,10 @@
     python -m benchmarks.authors_runs COUNTS.parquet RUNS.json
 
 RUNS.json tells, for seeds of numpy's RandomState, where the authors' program arrived: iterations, bound, parameters
-and NDCG. First the same starts are run again, in float64 and for as many iterations: every figure must agree.
-Then five random starts of our own, with our stopping rule and in float32, against the mean of theirs.
+and NDCG. Of all runs it has n_components, shape_prior, list_length and runs; of each, seed, element, limit (if it is
+one), p_initial, learn_element, iters, elbo, p, a, ndcg0, ndcg1, ndcg2, ndcg5. First the same starts are run again,
+in float64 and for as many iterations: every figure must agree. Then five random starts of our own, with our stopping
+rule and in float32, against the mean of theirs.
 """
 
 import argparse

@@ -13,7 +13,10 @@ def check(
     model: Model,
     counts: Annotated[
         Path | None,
-        typer.Argument(metavar="COUNTS", help="What to compare with.  [default: what the model was fitted to]"),
+        typer.Argument(
+            metavar="COUNTS",
+            help="What to compare with, as much as was fitted to.  [default: that]",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

@@ -23,7 +23,7 @@ def data(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", show_default=False, help="taste-profile, lastfm or nips; none lists what they are."
+            metavar="NAME", show_default=False, help="taste-profile, lastfm or nips. Without it, they are listed."
         ),
     ] = None,
     file: Annotated[

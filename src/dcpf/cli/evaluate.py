@@ -44,12 +44,16 @@ def evaluate(
     ] = "0,1,2,5",
     test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = 0.2,
     components: Annotated[int, typer.Option(help="Of COUNTS: length of a user's and an item's vector.")] = 100,
-    element: Annotated[str, typer.Option(help="Of COUNTS: law of the counts in a session.")] = "shifted-nb",
+    element: Annotated[
+        str, typer.Option(help="Of COUNTS: law of the counts in a session, as in dcpf fit.")
+    ] = "shifted-nb",
     seed: Annotated[int, typer.Option(help="Of COUNTS: the same seed gives the same split and model.")] = 0,
     history: History = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Compare with this model, user by user. Both must have the same TEST."),
+        typer.Option(
+            metavar="MODEL", help="Compare with this model, user by user. Both should know the same counts."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the values by user: .parquet, .csv or .json.")

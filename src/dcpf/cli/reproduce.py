@@ -48,7 +48,7 @@ def reproduce(
         typer.Option("--choose", help="Choose alpha in .1, .3, 1 and K in 50, 100, 200 by NDCG0 of PFbin first."),
     ] = False,
     components: Annotated[
-        int | None, typer.Option(help="K.  [default: as in the paper, 100 for taste-profile and else 50]")
+        int | None, typer.Option(help="K.  [default: 100 for taste-profile, 50 for all others]")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Shape of the gamma priors.  [default: 0.3]")] = None,
     starts: Annotated[int, typer.Option(help="Random starts of each model.")] = 5,

@@ -1,4 +1,7 @@
-"""How well a model ranks and predicts what it has not seen. Takes anything that can recommend."""
+"""How well a model ranks and predicts what it has not seen. Takes anything that can recommend.
+
+May import model and the rooms below it.
+"""
 
 from dcpf.evaluation.judging import evaluate
 from dcpf.evaluation.likelihood import Likelihood, log_likelihood

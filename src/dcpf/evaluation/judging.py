@@ -32,9 +32,13 @@ def evaluate(
     ----------
     model : anything that can recommend
         A `DCPF`, a baseline, any object with `recommend(users, n)` whose answer unpacks as (lists of items, scores),
-        or a table of users and the items recommended to them.
+        or a table of users and the items recommended to them, in the order of a column "rank", else of falling
+        "score", else as it stands. Lists should leave out what a user has already, which would take up places. AUC
+        and coverage need all items as `items_` (`dcpf.counts.Ids`), novelty the training counts as `history_`.
     test : Counts, table or matrix
-        What was held out. The rows and columns of a matrix are those of the model.
+        What was held out. The columns of a matrix are those of the model, its rows those of the history, or else of
+        the model. Unknown users are left out, and so is what a user had before. An item that the model does not know
+        counts as not found. The result's `notes` tell of each.
     k : int
         The length of a list.
     thresholds : whole numbers

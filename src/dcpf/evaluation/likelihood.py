@@ -21,7 +21,7 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The log-likelihood of held-out pairs, in nats: all pairs of users with a test count, but the training counts.
+    """The log-likelihood of held-out pairs in nats: of all pairs of users with a test count, less the training pairs.
 
     `counts` is that of the counts themselves; elements can be compared by it, and so can the raw limit. The binary
     limit is improper as a law of counts, so that it is NaN there. `occurrence` is the log-likelihood of whether there
@@ -65,10 +65,10 @@ class Likelihood:
 def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likelihood:
     """The log-likelihood of held-out counts and of the zeros beside them, at a cost of O(entries x components).
 
-    Of the users who have a test count, all pairs are judged that were not in the training counts. The rate of a pair
-    is its score, E[w] . E[h]. The zeros come in one product of sums over users and items, from
-    which the pairs of the training counts are taken away: those were not held out. With `history`, users are known by
-    that alone, as in `evaluate`.
+    Of the users who have a test count, all pairs are judged but those of the training counts; one that has a test
+    count as well is judged by that (`evaluate` leaves it out). The rate of a pair is its score, E[w] . E[h]. Each
+    adds -rate, which is all there is for a zero: that is one product of sums over users and items, less the pairs of
+    the training counts. With `history`, users are known by that alone, as in `evaluate`.
     """
     users, matrix, before, notes = _held_out(model, test, history)
     if before is None:

@@ -45,7 +45,8 @@ def predictive_check(
         A fitted model.
     counts : Counts, table or matrix
         What to compare with; by default the training counts. A table or `Counts` may hold some of the users: only
-        those are drawn. The rows and columns of a matrix are all users and items of the model.
+        those are drawn. The rows and columns of a matrix are all users and items of the model. They should be as many
+        as the model was fitted to: a held-out part has fewer counts than are drawn.
     seed : int or Generator
         For the draws.
     draws : int

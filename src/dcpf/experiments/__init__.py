@@ -1,1 +1,1 @@
-"""The experiments of the paper, and the leaderboard."""
+"""The experiments of the paper, and the leaderboard. May import everything but cli and __main__."""

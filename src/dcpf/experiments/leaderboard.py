@@ -102,7 +102,11 @@ class Rules:
 def leaderboard(
     counts: Counts, folder: Path, name: str, rules: Rules | None = None, *, watch: Watch | None = None
 ) -> Board:
-    """Let all contenders run. What each has reached is kept in the folder, and a second call goes on from there."""
+    """Let all contenders run. What each has reached is kept in the folder, and a second call goes on from there.
+
+    `name` is that of the data, and of the folder within `folder`. Fits run in processes of their own: a script must
+    call this under `if __name__ == "__main__":`. `standings.standings` makes a table of the board.
+    """
     rules = rules or Rules()
     rules.check()
     train, test = counts.split(rules.test_fraction, rules.seed)

@@ -85,7 +85,7 @@ def reproduce(
     folder : path
         Where results go: a new or empty folder, or that of an earlier run of the same.
     settings : Protocol
-        By default the paper's, with K = 50.
+        By default K = 50 and else as in the paper, which has K = 100 for Taste Profile: `Protocol(components=100)`.
     name : str
         What to call the data in the tables.
     dataset : "taste-profile", "nips", "lastfm" or None

@@ -1,4 +1,4 @@
-"""DCPF: the estimator and all it can do once it is fitted. May import everything but cli, readers and __main__."""
+"""DCPF: the estimator and all it can do once it is fitted. Imports only rooms below it, and not readers."""
 
 from dcpf.model.estimator import DCPF
 from dcpf.model.saving import load
