@@ -211,7 +211,7 @@ def test_what_cannot_recommend_is_refused(split):
 
 def test_a_list_with_an_item_twice_is_refused():
     test = Counts.from_matrix([[1, 1]], ["a"], ["x", "y"])
-    with pytest.raises(ValueError, match=r"the list of user 'a' has item 'x' twice"):
+    with pytest.raises(ValueError, match=r"list 0 of recommend\(\) has item 'x' twice"):
         dcpf.evaluate(Lists({"a": ["x", "y", "x"]}), test)
 
 

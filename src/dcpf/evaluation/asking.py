@@ -39,11 +39,10 @@ def ask(model: Any, users: list[Id], k: int, items: Ids, history: Counts | None)
         lists = [np.asarray(one).tolist() for one in next(iter(answer))]
         indptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
         places = items.find_all([one for each in lists for one in each])
+        _check_no_repeats(indptr, places, items)
     if len(indptr) != len(users) + 1:
         raise ValueError(f"recommend() gave {len(indptr) - 1:,} lists for {len(users):,} users")
-    indptr, places = _cut(indptr, places, k)
-    _check_no_repeats(indptr, places, users, items)
-    return indptr, places
+    return _cut(indptr, places, k)
 
 
 def _with_history(model: Any) -> Any:
@@ -66,12 +65,12 @@ def _cut(indptr: Numbers, places: Numbers, k: int) -> tuple[Numbers, Numbers]:
     return np.concatenate([[0], np.cumsum(np.minimum(lengths, k))]), places[ranks < k]
 
 
-def _check_no_repeats(indptr: Numbers, places: Numbers, users: list[Id], items: Ids) -> None:
-    """An item that is listed twice would be found twice."""
-    rows = np.repeat(np.arange(len(users)), np.diff(indptr))
+def _check_no_repeats(indptr: Numbers, places: Numbers, items: Ids) -> None:
+    """An item that is listed twice would be found twice. Lists of our own never do that."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     known = places != _NOTHING
     keys = np.sort(rows[known] * len(items) + places[known])
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
         row, place = divmod(int(keys[twice[0]]), len(items))
-        raise ValueError(f"the list of user {users[row]!r} has item {items[place]!r} twice; a list must not repeat")
+        raise ValueError(f"list {row} of recommend() has item {items[place]!r} twice; a list must not repeat")

@@ -86,7 +86,7 @@ class _Ranking:
             self._novelty[rows] = novelty(of_known, places[known], self._given.popularity)
         test, seen = self._given.test[rows], None if self._given.seen is None else self._given.seen[rows]
         width = int(np.diff(indptr).max(initial=1))
-        found = np.empty((len(indptr) - 1, width), dtype=np.int64)
+        found = np.empty((len(indptr) - 1, width), dtype=np.int32)  # as wide as a count is
         had = np.zeros_like(found)
 
         def judge_block(start: int, stop: int) -> None:
@@ -105,11 +105,12 @@ class _Ranking:
         first: int,
         test: sparse.csr_array,
         seen: sparse.csr_array | None,
-        found: Numbers,
-        had: Numbers,
+        found: NDArray[np.int32],
+        had: NDArray[np.int32],
     ) -> None:
         """All metrics of some users, at all thresholds."""
         n_items = len(self._given.items)
+        candidate = (found >= 0) & (had <= 0)
         candidates = n_items - (0 if seen is None else np.diff(seen.indptr))
         for j, threshold in enumerate(self._thresholds):
             above = test.data > threshold
@@ -118,11 +119,13 @@ class _Ranking:
                 for entries in (above, above & (test.indices < n_items))
             )
             some = np.flatnonzero(relevant > 0)
-            values = found[some]
+            hits, could_be = found > threshold, candidate
+            if len(some) < len(relevant):
+                hits, could_be = hits[some], candidate[some]
             lists = Judged(
                 self._k,
-                hits=values > threshold,
-                misses=(values >= 0) & (values <= threshold) & (had[some] <= 0),
+                hits=hits,
+                misses=could_be & ~hits,
                 relevant=relevant[some],
                 reachable=reachable[some],
                 irrelevant=(candidates - reachable)[some],

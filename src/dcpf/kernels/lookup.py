@@ -16,7 +16,7 @@ def stored_values(
     stop: int,
     matrix: tuple[Integers, Integers, NDArray[np.int64]],
     lists: tuple[Integers, Integers],
-    out: NDArray[np.int64],
+    out: Integers,
 ) -> None:
     """out[r, j] = the value of matrix row r at the j-th column of list r, 0 where nothing is stored.
 

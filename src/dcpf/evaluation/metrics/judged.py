@@ -28,6 +28,11 @@ class Judged:
         return np.minimum(self.relevant, self.k)
 
     @cached_property
+    def found(self) -> Numbers:
+        """How many hits there are in each list."""
+        return np.asarray(self.hits.sum(axis=1))
+
+    @cached_property
     def hits_so_far(self) -> NDArray[np.int32]:
         """How many hits there are up to each place."""
         return np.cumsum(self.hits, axis=1, dtype=np.int32)

@@ -7,4 +7,4 @@ from dcpf.evaluation.metrics.judged import Floats, Judged
 
 def recall(lists: Judged) -> Floats:
     """The share of the relevant items that are in the list."""
-    return np.asarray(lists.hits.sum(axis=1) / lists.relevant)
+    return np.asarray(lists.found / lists.relevant)
