@@ -1,4 +1,4 @@
-"""Intervals of means over users, by resampling the users."""
+"""Means over users, and their intervals by resampling the users."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +7,12 @@ Floats = NDArray[np.float64]
 
 RESAMPLES = 1000
 _AT_ONCE = 1 << 23  # numbers in memory
+
+
+def mean_of(values: Floats) -> float:
+    """The mean without NaN, or NaN if there is nothing else."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
 
 
 def mean_intervals(values: Floats, level: float, rng: np.random.Generator) -> tuple[Floats, Floats]:

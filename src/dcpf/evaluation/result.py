@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.counts import Ids
-from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.evaluation.bootstrap import mean_intervals, mean_of
 from dcpf.evaluation.comparison import Comparison, Difference
 from dcpf.evaluation.text import aligned
 from dcpf.ranking.lists import ids_column
@@ -54,14 +54,14 @@ class Evaluation:
         if metric == "coverage":
             return self.coverage
         if metric == "novelty" and self.novelty is not None:
-            return _mean(self.novelty)
+            return mean_of(self.novelty)
         if metric not in self.values:
             raise ValueError(f"unknown metric {metric!r}: choose one of {', '.join(self.metrics)}")
         if threshold not in self.thresholds:
             raise ValueError(
                 f"threshold {threshold!r} was not evaluated, only {', '.join(map(str, self.thresholds))}"
             )
-        return _mean(self.values[metric][:, self.thresholds.index(threshold)])
+        return mean_of(self.values[metric][:, self.thresholds.index(threshold)])
 
     @property
     def metrics(self) -> list[str]:
@@ -86,7 +86,7 @@ class Evaluation:
         values = np.column_stack([column for _, _, column in columns])
         low, high = mean_intervals(values, level, np.random.default_rng(seed))
         lines = [
-            Line(name, threshold, int(np.isfinite(column).sum()), _mean(column), float(low[j]), float(high[j]))
+            Line(name, threshold, int(np.isfinite(column).sum()), mean_of(column), float(low[j]), float(high[j]))
             for j, (name, threshold, column) in enumerate(columns)
         ]
         return [*lines, Line("coverage", None, len(self.users), self.coverage, np.nan, np.nan)]
@@ -175,18 +175,13 @@ class Evaluation:
         if not math.isnan(self.coverage):
             told.append(f"coverage   {self.coverage:.1%} of the items are in somebody's list")
         if self.novelty is not None:
-            bits = _mean(self.novelty)
+            bits = mean_of(self.novelty)
             told.append(f"novelty    {bits:.2f} bits: -log2 of the share of users who have a listed item, on average")
         return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
 
 def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _mean(values: Floats) -> float:
-    there = values[np.isfinite(values)]
-    return float(there.mean()) if len(there) else float("nan")
 
 
 def _with_margin(line: Line) -> str:

@@ -61,7 +61,10 @@ def task(model: Any, test: Any, history: Any = None) -> Task:
             stay = np.flatnonzero(np.diff(matrix.indptr) > 0)
             users, matrix, seen = users.take(stay), matrix[stay], seen[stay]
     if len(users) == 0:
-        raise InvalidCounts("there is nothing to judge: all test counts are of items that the users had before")
+        raise InvalidCounts(
+            "there is nothing to judge: all test counts are of items that the users had before; give counts that the "
+            "model was not fitted to"
+        )
     return Task(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Counts
 from dcpf.evaluation import Evaluation
+from dcpf.evaluation.bootstrap import mean_of
 from dcpf.experiments.contenders import CONTENDERS, Contender, Settings
 from dcpf.experiments.worker import Round, Trial, Worker
 from dcpf.model.saving import describe_data
@@ -63,7 +64,7 @@ class Entry:
     @property
     def means(self) -> list[float]:
         """Mean NDCG by threshold, NaN where no user has a relevant item; none if it did not run."""
-        return [] if self.refused else [mean(column) for column in self.values.T]
+        return [] if self.refused else [mean_of(column) for column in self.values.T]
 
     @property
     def search_seconds(self) -> float:
@@ -234,14 +235,8 @@ def _refused(contender: Contender, said: str) -> Entry:
     return Entry(contender.name, {}, (), (), 0.0, 0.0, 0, said)
 
 
-def mean(values: NDArray[np.float64]) -> float:
-    """The mean without NaN, or NaN if there is nothing else."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else math.nan
-
-
 def _mean_ndcg(found: Evaluation) -> float:
-    return mean(np.array([found.mean("ndcg", one) for one in found.thresholds]))
+    return mean_of(np.array([found.mean("ndcg", one) for one in found.thresholds]))
 
 
 def _entry(contender: Contender, settings: Settings, attempts: tuple[Attempt, ...], trial: Trial) -> Entry:
