@@ -65,7 +65,7 @@ def same_starts(runs: list[dict[str, Any]], settings: dict[str, Any], train: Any
         W0, H0 = (np.maximum(rng.gamma(a, 1.0, (n, K)), 1e-300) for n in train.shape)
         model = dcpf.DCPF(
             K, element_of(run), shape_prior=a, learn_element=run["learn_element"], max_iter=run["iters"], tol=0,
-            init=(W0, H0), dtype="float64",
+            accelerate=False, init=(W0, H0), dtype="float64",
         ).fit(train)  # fmt: skip
         mine = ndcg(model, test, settings["list_length"])
         theirs = [run[f"ndcg{s}"] for s in THRESHOLDS]

@@ -24,6 +24,7 @@ def same_run(run: dict[str, Any], **changes: Any) -> dcpf.DCPF:
         "learn_element": run["learn_element"],
         "max_iter": AUTHORS["iterations"],
         "tol": 0,
+        "accelerate": False,
         "init": (AUTHORS["W0"], AUTHORS["H0"]),
         "dtype": "float64",
     }
@@ -64,6 +65,7 @@ def test_limits_have_names_of_their_own(limit: str, end: float) -> None:
         limit,
         max_iter=AUTHORS["iterations"],
         tol=0,
+        accelerate=False,
         init=(AUTHORS["W0"], AUTHORS["H0"]),
         dtype="float64",
     ).fit(COUNTS)

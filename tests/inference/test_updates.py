@@ -9,8 +9,8 @@ import dcpf
 from dcpf.counts import count_matrix
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
-from dcpf.inference.updates import Factors, Gammas, bound, local_step, update_factors, update_rates
-from dcpf.inference.vbem import Settings, converged, iterate, random_start
+from dcpf.inference.updates import Factors, Gammas, bound, column_means, local_step, update_factors, update_rates
+from dcpf.inference.vbem import Ascent, Settings, converged, iterate, random_start
 from dcpf.kernels.threads import Threads
 
 RNG = np.random.default_rng(7)
@@ -77,6 +77,8 @@ def test_factors_are_the_moments_of_the_gamma_posterior() -> None:
     np.testing.assert_allclose(factors.geometric[:, :K], np.exp(digamma(q.shape)) / rate, rtol=1e-13)
     np.testing.assert_allclose(factors.row_means, (q.shape / rate).sum(axis=1))
     np.testing.assert_allclose(factors.column_means, (q.shape / rate).sum(axis=0))
+    with Threads(2) as threads:
+        np.testing.assert_allclose(column_means(q, threads), factors.column_means, rtol=1e-14)
     mean, log_mean, b = q.shape / rate, digamma(q.shape) - np.log(rate), q.row_rate[:, None]
     prior = 0.3 * np.log(b) - gammaln(0.3) + (0.3 - 1) * log_mean - b * mean
     entropy = q.shape - np.log(rate) + gammaln(q.shape) + (1 - q.shape) * digamma(q.shape)
@@ -100,7 +102,8 @@ def test_bound_is_the_expected_log_joint_and_the_entropy_written_out(name: str) 
     """E[log p(y|n)] + E[log p(n, c | w, h)] + H[q(n, c)] collected term by term at the optimum of q(n, c)."""
     element = dcpf.elements.get(name)
     with Threads(1) as threads:
-        state = next(iterate(DATA, (W0, H0), element, Settings(PRIOR, False, True), threads))
+        ascent = Ascent(DATA, element, Settings(PRIOR, False, True), threads)
+        state = next(iterate(ascent, ascent.begin((W0, H0), element)))
         W, H = update_factors(state.W, PRIOR[0], threads), update_factors(state.H, PRIOR[1], threads)
     lam = W.geometric @ H.geometric.T
     total = W.bound + H.bound - (state.W.mean @ state.H.mean.T).sum()
@@ -124,7 +127,8 @@ def test_bound_is_the_expected_log_joint_and_the_entropy_written_out(name: str) 
 
 
 def test_data_are_the_matrix_in_both_orders() -> None:
-    by_user, by_item = DATA.by_user, DATA.by_item
+    (block,) = DATA.blocks
+    by_user, by_item = block.by_user, block.by_item
     counts = DATA.counts[by_user.codes]
     users = np.repeat(np.arange(9), np.diff(by_user.indptr))
     again = np.zeros_like(Y)

@@ -12,7 +12,9 @@ from scipy import special
 from dcpf.kernels.elementary import (
     digamma_and_log_gamma_tails,
     fast_exp,
+    fast_exp_single,
     fast_log,
+    fast_log_single,
     log_gamma_and_digamma,
     log_rising,
     trigamma,
@@ -45,6 +47,21 @@ def test_fast_exp_is_right_at_the_seams(x):
 @pytest.mark.parametrize("x", [-708.1, -1e4, -1e300, -np.inf])
 def test_fast_exp_of_less_than_its_range_is_that_of_its_end(x):
     assert fast_exp(x) == fast_exp(-708.0) > 0.0
+
+
+@often
+@given(st.floats(-87.0, 88.0, width=32))
+def test_fast_exp_single_is_exp_to_two_ulps(x):
+    found, wanted = fast_exp_single(np.float32(x)), float(mp.exp(x))
+    assert abs(found - wanted) <= 2.0 * np.spacing(np.float32(wanted))
+    assert fast_exp_single(np.float32(-1e30)) == fast_exp_single(np.float32(-87.0)) > 0.0
+
+
+@often
+@given(st.floats(float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max), width=32))
+def test_fast_log_single_is_log_to_two_ulps(x):
+    found, wanted = fast_log_single(np.float32(x)), float(mp.log(x))
+    assert abs(found - wanted) <= 2.0 * np.spacing(np.float32(abs(wanted)))
 
 
 @often

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dcpf.kernels.gamma import BLOCK, gamma_moments, log_of_product, row_totals
+from dcpf.kernels.gamma import (
+    BLOCK,
+    gamma_means,
+    gamma_moments,
+    gamma_moments_single,
+    log_of_product,
+    log_of_singles,
+    row_totals,
+    single_totals,
+)
 from dcpf.kernels.threads import Threads
 
 PRIOR = 0.3
@@ -19,13 +28,13 @@ def posterior(rows, n, dtype, seed=0):
     return shape, rng.gamma(2.0, 1.0, rows), rng.gamma(2.0, 10.0, n)
 
 
-def moments(shape, b, s, prior=PRIOR, n_jobs=1):
+def moments(shape, b, s, prior=PRIOR, n_jobs=1, kernel=gamma_moments):
     rows, n = shape.shape
     blocks = -(-rows // BLOCK)
     geometric = np.empty_like(shape)
     sums = np.zeros((blocks, n)), np.empty(rows), np.empty(rows)
     with Threads(n_jobs) as threads:
-        threads.run(gamma_moments, np.arange(blocks + 1), shape, b, s, prior, geometric, sums)
+        threads.run(kernel, blocks, shape, b, s, prior, geometric, sums)
     return geometric, *sums
 
 
@@ -45,6 +54,40 @@ def test_moments_are_those_of_gamma_distributions(dtype, n, rows):
     terms = (a - wide) * digamma + special.gammaln(wide) + wide - a * np.log(rate) - b[:, None] * wide / rate
     terms += a * np.log(b)[:, None] - special.gammaln(a)
     np.testing.assert_allclose(row_bounds, terms.sum(axis=1), rtol=1e-10, atol=1e-10 * np.abs(terms).max())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 100])
+@pytest.mark.parametrize("rows", [1, BLOCK, BLOCK + 1])
+def test_moments_in_single_precision_are_those_in_double(n, rows):
+    shape, b, s = posterior(rows, n, np.float32)
+    geometric, *sums = moments(shape, b, s, kernel=gamma_moments_single)
+    wide, *wide_sums = moments(shape.astype(np.float64), b, s)
+    np.testing.assert_allclose(geometric, wide, rtol=2e-6)
+    for found, wanted in zip(sums[:2], wide_sums[:2], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=3e-7)
+    np.testing.assert_allclose(sums[2], wide_sums[2], rtol=1e-6, atol=1e-6 * n)
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.05, 0.3, 1.0, 30.0, 1e4, 1e9])
+@pytest.mark.parametrize("rate", [1e-9, 1.0, 1e9])
+def test_single_precision_stays_finite_and_close_from_small_to_large(shape, rate):
+    q = np.full((3, 11), shape, dtype=np.float32), np.full(3, rate), np.full(11, rate)
+    geometric, block_means, row_means, row_bounds = moments(*q, kernel=gamma_moments_single)
+    wide = moments(q[0].astype(np.float64), *q[1:])
+    np.testing.assert_allclose(
+        geometric, wide[0], rtol=2e-7 * (8.0 + 1.0 / shape), atol=1e-36 / rate
+    )  # exp(-87) is 0
+    np.testing.assert_allclose(block_means, wide[1], rtol=3e-7)
+    np.testing.assert_allclose(row_means, wide[2], rtol=3e-7)
+    np.testing.assert_allclose(row_bounds, wide[3], rtol=1e-6, atol=1e-6 * shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_alone_are_those_among_the_moments(dtype):
+    shape, b, s = posterior(BLOCK + 9, 7, dtype)
+    found = np.zeros((2, 7))
+    gamma_means(0, 2, shape, b, s, found)
+    np.testing.assert_allclose(found, moments(shape, b, s)[1], rtol=1e-14)
 
 
 @pytest.mark.parametrize("shape", [0.02, 0.3, 1.0, 7.9, 8.1, 1e4, 1e9])
@@ -78,7 +121,8 @@ def test_the_geometric_mean_of_a_tiny_shape_goes_to_zero_without_a_nan():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_bits_do_not_depend_on_the_number_of_threads(dtype):
-    one, two, four = (moments(*posterior(5 * BLOCK + 7, 10, dtype), n_jobs=n) for n in (1, 2, 4))
+    kernel = gamma_moments_single if dtype == np.float32 else gamma_moments
+    one, two, four = (moments(*posterior(5 * BLOCK + 7, 10, dtype), n_jobs=n, kernel=kernel) for n in (1, 2, 4))
     for a, b, c in zip(one, two, four, strict=True):
         assert a.tobytes() == b.tobytes() == c.tobytes()
 
@@ -108,3 +152,16 @@ def test_row_totals_are_numpys(dtype, n):
 def test_log_of_product_is_the_sum_of_logs(together, n):
     x = np.random.default_rng(n).lognormal(0.0, 20.0, n)
     assert log_of_product(x, together) == pytest.approx(np.log(x).sum(), rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 8, 16, 104])
+def test_log_of_singles_is_the_sum_of_logs(n):
+    x = np.exp(np.random.default_rng(n).uniform(-43.0, 43.0, n)).astype(np.float32)
+    assert log_of_singles(x) == pytest.approx(np.log(x.astype(np.float64)).sum(), rel=1e-6, abs=1e-6)
+
+
+def test_single_totals_are_summed_in_double():
+    rng = np.random.default_rng(0)
+    mean, part = rng.gamma(1.0, 1.0, (2, 1003)).astype(np.float32)
+    found = single_totals(mean, part)
+    assert found == pytest.approx((mean.sum(dtype=np.float64), part.sum(dtype=np.float64)), rel=1e-14)

@@ -52,14 +52,15 @@ def example(n, dtype, seed=0):
 
 def sweep(data, eW, eH, element, c=C, n_jobs=1, n=None):
     n = n or eW.shape[1]
-    shape, item_shape = np.empty((len(eW), n), eW.dtype), np.empty((len(eH), n), eH.dtype)
-    ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
+    shape, item_shape = np.empty((len(eW), n), eW.dtype), np.full((len(eH), n), PRIOR, eH.dtype)
+    (block,) = data.blocks
+    ratio = np.empty(data.entries, dtype=eW.dtype)
     tallies = np.empty((len(eW), TALLIES))
     with Threads(n_jobs) as threads:
         table = Tables(data.counts, threads, learn_shape=False).covering(element, (-10.0, 10.0))
         out = shape, ratio, tallies
-        threads.run(sweep_users, data.by_user.indptr, data.by_user, table, c, (eW, eH), PRIOR, out)
-        threads.run(sweep_items, data.by_item.indptr, data.by_item, ratio, (eW, eH), PRIOR, item_shape)
+        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, (eW, eH), PRIOR, out)
+        threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, (eW, eH), item_shape)
     return shape, ratio, tallies, item_shape
 
 

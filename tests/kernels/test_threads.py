@@ -38,6 +38,19 @@ def test_rows_that_cost_nothing_are_computed_too(n_jobs):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_of_the_same_cost_are_given_by_their_number(n_jobs):
+    done = np.zeros(1001, dtype=int)
+
+    def count(start, stop, out):
+        out[start:stop] += 1
+
+    with Threads(n_jobs) as threads:
+        threads.run(count, 1001, done)
+        threads.run(count, 0, done)
+    assert (done == 1).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_there_may_be_no_rows(n_jobs):
     assert len(visits([0], n_jobs)) == 0
 

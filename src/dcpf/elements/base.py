@@ -45,6 +45,8 @@ class Element(ABC):
     p_max: ClassVar[float] = 1.0
     has_shape: ClassVar[bool] = False
     """Whether there is a second parameter, learned from Totals.shape."""
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {}
+    """The smallest and largest value of parameters other than p, where they may not have any positive one."""
 
     p: float
 
@@ -168,6 +170,23 @@ class Element(ABC):
             return dataclasses.replace(self, p=0.0)
         return dataclasses.replace(self, p=self._p_with_mean(totals.counts / totals.sessions))
 
+    def beyond(self, before: Self, push: float) -> Self:
+        """The element that lies beyond this one, seen from `before`, by `push` of the way between them.
+
+        The way is measured in logarithms, for p in those of the odds p / (p_max - p). It never leads to an end of the
+        range, nor further than by a factor e.
+        """
+        if self.limit is not None or before.limit is not None:
+            return self
+        old, ends = before.parameters, {"p": self.p_max}
+        moved = {
+            name: _beyond(value, old[name], ends.get(name, math.inf), push) for name, value in self.parameters.items()
+        }
+        for name, (least, most) in self.ranges.items():
+            moved[name] = min(max(moved[name], least), most)
+        found = dataclasses.replace(self, **moved)
+        return self if found.limit is not None else found
+
     def _p_with_mean(self, mean: float) -> float:
         def p_of(u: float) -> float:
             if math.isinf(self.p_max):
@@ -230,6 +249,14 @@ class Element(ABC):
         stride = np.where(width < 8.0, 1.0, np.floor(width / 2.5))
         reach = int(np.ceil(np.max(10.0 * width / stride))) + 20
         return np.asarray(low[:, None] + stride[:, None] * np.arange(-reach, reach + 1.0), dtype=np.float64)
+
+
+def _beyond(new: float, old: float, end: float, push: float) -> float:
+    """What lies beyond `new` in the logarithm, or if the range has an end, in that of new / (end - new)."""
+    if math.isinf(end):
+        return new * math.exp(max(-1.0, min(1.0, push * (math.log(new) - math.log(old)))))
+    odds = _beyond(new / (end - new), old / (end - old), math.inf, push)
+    return end * odds / (1.0 + odds)
 
 
 def no_repeats(totals: Totals) -> bool:

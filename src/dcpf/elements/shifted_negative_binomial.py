@@ -28,6 +28,7 @@ class ShiftedNegativeBinomial(Element):
     name: ClassVar[str] = "shifted-negative-binomial"
     aliases: ClassVar[tuple[str, ...]] = ("shifted-nb", "snb")
     has_shape: ClassVar[bool] = True
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"a": (_SMALLEST, _LARGEST)}
 
     p: float
     a: float = 1.0

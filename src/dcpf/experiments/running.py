@@ -86,6 +86,7 @@ class Bench:
             learn_element=job.p is None,
             max_iter=self.protocol.max_iter,
             tol=self.protocol.tol,
+            accelerate=False,  # as in the paper
             n_jobs=self.threads,
             random_state=self.protocol.seed + job.start,
             callback=told,

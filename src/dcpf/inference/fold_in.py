@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.elements import Element
-from dcpf.inference.data import Data
+from dcpf.inference.data import Rows
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import Gammas, update_factors
 from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries
@@ -16,7 +16,7 @@ _TOL = 1e-6
 
 
 def fold_in(
-    data: Data,
+    data: Rows,
     H: Gammas,
     element: Element,
     shape_prior: tuple[float, float],
@@ -47,7 +47,7 @@ def fold_in(
 
 
 def expected_sessions(
-    data: Data, W: Gammas, H: Gammas, element: Element, shape_prior: tuple[float, float], threads: Threads
+    data: Rows, W: Gammas, H: Gammas, element: Element, shape_prior: tuple[float, float], threads: Threads
 ) -> NDArray[np.float64]:
     """E[n_ui] at the stored entries, by rows."""
     users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)

@@ -1,15 +1,19 @@
 """The updates of one iteration. docs/equations.md ties each to the paper."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels.aligned import aligned_zeros
-from dcpf.kernels.gamma import BLOCK, gamma_moments
+from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
+from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
 from dcpf.kernels.sweep import (
     HIGHEST,
     LOG_EVIDENCE,
@@ -17,6 +21,7 @@ from dcpf.kernels.sweep import (
     SESSIONS,
     SHAPE,
     TALLIES,
+    Entries,
     sweep_items,
     sweep_users,
 )
@@ -85,6 +90,35 @@ def update_rates(row_means: Doubles, shape_prior: float, n_components: int) -> D
     return n_components * shape_prior / row_means
 
 
+def column_means(gammas: Gammas, threads: Threads) -> Doubles:
+    """sum_u E[w_uk]."""
+    blocks = -(-len(gammas.shape) // BLOCK)
+    block_means = np.zeros((blocks, len(gammas.column_rate)))
+    q = (gammas.shape, gammas.row_rate, gammas.column_rate)
+    threads.run(gamma_means, blocks, *q, block_means)
+    return np.asarray(block_means.sum(axis=0))
+
+
+def beyond(new: Gammas, old: Gammas, push: float, shape_prior: float, threads: Threads) -> Gammas:
+    """The gammas that lie beyond `new`, seen from `old`, by `push` of the way between the logarithms of parameters.
+
+    No shape is less than that of the prior, since none of an update is.
+    """
+
+    def further(new: NDArray[Any], old: NDArray[Any], least: float) -> NDArray[Any]:
+        out = memory.empty(new.shape, new.dtype)
+        kernel = extrapolate_single if new.dtype == np.float32 else extrapolate
+        threads.run(kernel, new.size, new.reshape(-1), old.reshape(-1), push, least, out.reshape(-1))
+        return out
+
+    smallest = float(np.finfo(np.float64).tiny)
+    return Gammas(
+        further(new.shape, old.shape, shape_prior),
+        further(new.row_rate, old.row_rate, smallest),
+        further(new.column_rate, old.column_rate, smallest),
+    )
+
+
 def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Factors:
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
@@ -93,8 +127,8 @@ def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Fact
     block_means = np.zeros((blocks, n_components))
     row_means, row_bounds = np.empty(rows), np.empty(rows)
     threads.run(
-        gamma_moments,
-        np.arange(blocks + 1),
+        gamma_moments_single if geometric.dtype == np.float32 else gamma_moments,
+        blocks,
         gammas.shape,
         gammas.row_rate,
         gammas.column_rate,
@@ -122,21 +156,40 @@ def local_step(
     eW, eH = W.geometric, H.geometric
     _, c = natural(element)
     K = len(W.column_means)
-    user_shape, item_shape = np.empty((data.shape[0], K), eW.dtype), np.empty((data.shape[1], K), eH.dtype)
-    ratio = np.empty(len(data.by_user.indices), dtype=eW.dtype)
+    user_shape = memory.empty((data.shape[0], K), eW.dtype)
+    item_shape = np.full((data.shape[1], K), shape_prior[1], eH.dtype)
+    ratio = np.empty(max(len(block.by_item.indices) for block in data.blocks), dtype=eW.dtype)
     tallies = np.empty((data.shape[0], TALLIES))
-
-    def pass_by_users(table: Table) -> tuple[float, float]:
-        out = (user_shape, ratio, tallies)
-        by_user = data.by_user
-        threads.run(sweep_users, by_user.indptr, by_user, table, c, (eW, eH), shape_prior[0], out)
-        return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
-
-    low, high = tables.run(element, (span[0] - c, span[1] - c), pass_by_users)
-    threads.run(sweep_items, data.by_item.indptr, data.by_item, ratio, (eW, eH), shape_prior[1], item_shape)
+    expected = (span[0] - c, span[1] - c)
+    for block in data.blocks:
+        factors, out = (eW[block.users], eH), (user_shape[block.users], ratio, tallies[block.users])
+        pass_by_users = partial(_pass_by_users, block.by_user, c, factors, shape_prior[0], out, threads)
+        low, high = tables.run(element, expected, pass_by_users)
+        expected = (min(expected[0], low), max(expected[1], high))
+        threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, item_shape)
+    low, high = _span(tallies)
+    found = (low + c, high + c) if low <= high else span
     sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
     totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
-    return Local(user_shape, item_shape, totals, float(sums[0]), (low + c, high + c))
+    return Local(user_shape, item_shape, totals, float(sums[0]), found)
+
+
+def _pass_by_users(
+    by_user: Entries,
+    c: float,
+    factors: tuple[Floats, Floats],
+    shape_prior: float,
+    out: tuple[Floats, Floats, Doubles],
+    threads: Threads,
+    table: Table,
+) -> tuple[float, float]:
+    threads.run(sweep_users, by_user.indptr, by_user, table, c, factors, shape_prior, out)
+    return _span(out[2])
+
+
+def _span(tallies: Doubles) -> tuple[float, float]:
+    """The lowest and highest log rate that was looked up."""
+    return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
 
 def bound(W: Factors, H: Factors, local: Local, element: Element) -> float:

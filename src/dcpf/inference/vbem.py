@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from dcpf.elements import Element
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
-from dcpf.inference.updates import Factors, Gammas, bound, local_step, update_factors, update_rates
+from dcpf.inference.updates import (
+    Factors,
+    Gammas,
+    Local,
+    bound,
+    column_means,
+    local_step,
+    update_factors,
+    update_rates,
+)
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.floating]
@@ -26,38 +35,83 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """Where an iteration has arrived."""
+class Point:
+    """All that an iteration learns: the element, q(W) and q(H)."""
 
     element: Element
     W: Gammas
     H: Gammas
+
+
+@dataclass(frozen=True, slots=True)
+class State(Point):
+    """Where an iteration has arrived."""
+
     bound: float
 
 
-def iterate(
-    data: Data, start: tuple[Floats, Floats], element: Element, settings: Settings, threads: Threads
-) -> Iterator[State]:
-    """Yield the state after each iteration, for ever. `start` is a draw of (E[W], E[H])."""
-    aW, aH = settings.shape_prior
-    K = start[0].shape[1]
-    learn_element = settings.learn_element and element.limit is None
-    tables = Tables(data.counts, threads, learn_shape=learn_element)
-    W, H = Factors.start(start[0]), Factors.start(start[1])
-    bW, bH = np.ones(data.shape[0]), np.ones(data.shape[1])
-    local = local_step(data, W, H, element, (aW, aH), (0.0, 0.0), tables, threads)
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What was found at a point: the moments of q(W) and q(H), and the local step."""
+
+    element: Element
+    W: Factors
+    H: Factors
+    local: Local
+    rates: tuple[NDArray[np.float64], NDArray[np.float64]]  # bW, bH
+    bound: float
+
+
+class Ascent:
+    """One iteration as two halves: from what was found at a point to a better one, and the visit there."""
+
+    def __init__(self, data: Data, element: Element, settings: Settings, threads: Threads) -> None:
+        self.settings = settings
+        self.threads = threads
+        self._data = data
+        self._learn_element = settings.learn_element and element.limit is None
+        self._tables = Tables(data.counts, threads, learn_shape=self._learn_element)
+        self._span = (0.0, 0.0)
+
+    def begin(self, start: tuple[Floats, Floats], element: Element) -> Visit:
+        """A visit to a draw of (E[W], E[H])."""
+        W, H = Factors.start(start[0]), Factors.start(start[1])
+        rates = (np.ones(self._data.shape[0]), np.ones(self._data.shape[1]))
+        return Visit(element, W, H, self._local_step(W, H, element), rates, -math.inf)
+
+    def improve(self, here: Visit) -> Point:
+        """The rates, the element, q(W) and q(H), in this order. Only E[w] of the new q(W) enters q(H)."""
+        (aW, aH), (bW, bH), element = self.settings.shape_prior, here.rates, here.element
+        K = len(here.W.column_means)
+        if self.settings.learn_rates:
+            bW, bH = update_rates(here.W.row_means, aW, K), update_rates(here.H.row_means, aH, K)
+        if self._learn_element:
+            element = element.refit(here.local.totals)
+        W = Gammas(here.local.user_shape, bW, here.H.column_means)
+        return Point(element, W, Gammas(here.local.item_shape, bH, column_means(W, self.threads)))
+
+    def visit(self, point: Point) -> Visit:
+        """The local step q(N, C) comes last: the bound needs it at its optimum."""
+        aW, aH = self.settings.shape_prior
+        W, H = update_factors(point.W, aW, self.threads), update_factors(point.H, aH, self.threads)
+        local = self._local_step(W, H, point.element)
+        found = bound(W, H, local, point.element)
+        return Visit(point.element, W, H, local, (point.W.row_rate, point.H.row_rate), found)
+
+    def _local_step(self, W: Factors, H: Factors, element: Element) -> Local:
+        prior = self.settings.shape_prior
+        local = local_step(self._data, W, H, element, prior, self._span, self._tables, self.threads)
+        self._span = local.span  # where to expect the log rates next time
+        return local
+
+
+def iterate(ascent: Ascent, start: Visit) -> Iterator[State]:
+    """Yield the state after each iteration, for ever."""
+    here = start
     while True:
-        if settings.learn_rates:
-            bW = update_rates(W.row_means, aW, K)
-            bH = update_rates(H.row_means, aH, K)
-        if learn_element:
-            element = element.refit(local.totals)
-        qW = Gammas(local.user_shape, bW, H.column_means)
-        W = update_factors(qW, aW, threads)
-        qH = Gammas(local.item_shape, bH, W.column_means)
-        H = update_factors(qH, aH, threads)
-        local = local_step(data, W, H, element, (aW, aH), local.span, tables, threads)
-        yield State(element, qW, qH, bound(W, H, local, element))
+        point = ascent.improve(here)
+        here = ascent.visit(point)
+        yield State(point.element, point.W, point.H, here.bound)
 
 
 def converged(previous: float, current: float, tol: float) -> bool:
@@ -74,7 +128,7 @@ def random_start(
     to one value end at a higher bound still, but rank worse.
     """
     users, items = data.shape
-    level = math.sqrt(len(data.by_user.indices) / (users * items * n_components))
+    level = math.sqrt(data.entries / (users * items * n_components))
     W = level * rng.exponential(size=(users, n_components))
     H = level * rng.exponential(size=(items, n_components))
     return W.astype(dtype), H.astype(dtype)

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf import memory
+
 _LINE = 64  # bytes
 
 
@@ -12,6 +14,6 @@ def aligned_zeros(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDAr
     Sums over all columns are those over the first ones, and a third quicker than over rows that straddle lines.
     """
     width = -(-columns * dtype.itemsize // _LINE) * _LINE
-    buffer = np.zeros(rows * width + _LINE, dtype=np.uint8)
+    buffer = memory.zeros(rows * width + _LINE, np.uint8)
     offset = -buffer.ctypes.data % _LINE
     return buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp, fast_log
+from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp, fast_exp_single, fast_log
 from dcpf.kernels.jit import kernel, summing_kernel
 
 # Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
@@ -76,6 +76,105 @@ def gamma_moments(
             bound -= log_of_product(rising, together) + shape_prior * log_of_product(rate, together)
             bound += (shape_prior + 7.5) * log_of_product(z, together)
             row_bounds[u] = bound + constant + n * shape_prior * math.log(b)
+
+
+# Constants of gamma_moments_single: one that is not a float32 would turn the whole into float64.
+_HALF, _ONE, _TWO, _SIX, _SEVEN, _EIGHT, _TEN, _12, _22 = (
+    np.float32(x) for x in (0.5, 1.0, 2.0, 6.0, 7.0, 8.0, 10.0, 12.0, 22.0)
+)
+_12TH, _120TH, _252ND, _360TH, _1260TH = (np.float32(1.0 / n) for n in (12, 120, 252, 360, 1260))
+
+
+@kernel
+def gamma_moments_single(
+    start: int,
+    stop: int,
+    shape: NDArray[np.float32],
+    row_rate: NDArray[np.float64],
+    column_rate: NDArray[np.float64],
+    shape_prior: float,
+    geometric: NDArray[np.float32],
+    sums: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """The same as gamma_moments for shapes in float32, whose arithmetic it does in float32: three times as quick.
+
+    Column sums are added in float64. A geometric mean is good to a part in 10^6 for shapes from 0.1 on.
+    """
+    block_means, row_means, row_bounds = sums
+    rows, n = shape.shape
+    padded = 8 * ((n + 7) // 8)  # with ones at the end, whose logarithm is 0
+    a = np.float32(shape_prior)
+    column = column_rate.astype(np.float32)
+    mean, digamma, part = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    inverse, rising, ratio = np.empty(n, np.float32), np.ones(padded, np.float32), np.ones(padded, np.float32)
+    constant = n * (_STIRLING - math.lgamma(shape_prior))
+    for block in range(start, stop):
+        for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
+            b = np.float32(row_rate[u])
+            for k in range(n):
+                # As in gamma_moments, with z = s + 8 and q = s (s + 7); what would overflow is divided by z at once:
+                # rising = s (s + 1) ... (s + 7) / z^7.5
+                s = shape[u, k]
+                z, q = s + _EIGHT, s * (s + _SEVEN)
+                zi = _ONE / z
+                w = zi * zi
+                low, high = q * (q + _SIX), (q + _TEN) * (q + _12)
+                slope = (_TWO * s + _SEVEN) * ((_TWO * q + _SIX) / low + (_TWO * q + _22) / high)
+                digamma[k] = -_HALF * zi - w * (_12TH - w * (_120TH - w * _252ND)) - slope
+                rising[k] = ((q * w) * ((q + _SIX) * w)) * (((q + _TEN) * w) * ((q + _12) * w)) * math.sqrt(z)
+                part[k] = zi * (_12TH - w * (_360TH - w * _1260TH)) + (a - s) * digamma[k]
+            for k in range(n):
+                inverse[k] = _ONE / (b + column[k])
+                mean[k] = shape[u, k] * inverse[k]
+                ratio[k] = (shape[u, k] + _EIGHT) * inverse[k]
+            for k in range(n):
+                block_means[block, k] += np.float64(mean[k])
+            for k in range(n):
+                geometric[u, k] = ratio[k] * fast_exp_single(digamma[k])
+            total, bound = single_totals(mean, part)
+            row_means[u] = total
+            bound += shape_prior * log_of_singles(ratio) - log_of_singles(rising) - row_rate[u] * total
+            row_bounds[u] = bound + constant + n * shape_prior * math.log(row_rate[u])
+
+
+@summing_kernel
+def log_of_singles(x: NDArray[np.float32]) -> float:
+    """Equivalent to sum(log(x)) of a multiple of 8 numbers from 1e-19 to 1e19, whose products of 2 are float32s."""
+    n = len(x) // 8
+    total = 0.0
+    for k in range(n):
+        low = np.float64(x[k] * x[n + k]) * np.float64(x[2 * n + k] * x[3 * n + k])
+        high = np.float64(x[4 * n + k] * x[5 * n + k]) * np.float64(x[6 * n + k] * x[7 * n + k])
+        total += fast_log(low * high)
+    return total
+
+
+@summing_kernel
+def single_totals(mean: NDArray[np.float32], part: NDArray[np.float32]) -> tuple[float, float]:
+    """(sum(mean), sum(part)) of numbers in float32, summed in float64."""
+    total, bound = 0.0, 0.0
+    for k in range(len(mean)):
+        total += np.float64(mean[k])
+        bound += np.float64(part[k])
+    return total, bound
+
+
+@kernel
+def gamma_means(
+    start: int,
+    stop: int,
+    shape: NDArray[np.floating],
+    row_rate: NDArray[np.float64],
+    column_rate: NDArray[np.float64],
+    block_means: NDArray[np.float64],
+) -> None:
+    """The sums of E[w_u] = shape_u / (b_u + s) over blocks of rows, as `gamma_moments` makes them."""
+    rows, n = shape.shape
+    for block in range(start, stop):
+        for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
+            b = row_rate[u]
+            for k in range(n):
+                block_means[block, k] += np.float64(shape[u, k]) / (b + column_rate[k])
 
 
 @summing_kernel

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -37,6 +38,8 @@ def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[An
     return cast(Callable[[Any], Any], intrinsic(same_bits))
 
 
-# The float64 that has these 64 bits, and the 64 bits of a float64.
+# The float64 that has these 64 bits, and the 64 bits of a float64; the same for float32.
 float_of_bits: Callable[[int], float] = _reinterpret(types.float64, types.int64, ir.DoubleType())
 bits_of_float: Callable[[float], int] = _reinterpret(types.int64, types.float64, ir.IntType(64))
+single_of_bits: Callable[[int], np.float32] = _reinterpret(types.float32, types.int32, ir.FloatType())
+bits_of_single: Callable[[np.float32], int] = _reinterpret(types.int32, types.float32, ir.IntType(32))

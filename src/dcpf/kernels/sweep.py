@@ -19,13 +19,13 @@ Floats = NDArray[np.floating]
 class Entries(NamedTuple):
     """The stored counts by rows: entry e of row u has indptr[u] <= e < indptr[u + 1].
 
-    Within a row they stand by count, so that those of 1, which need no table, are together.
+    In a fit they stand by count within a row, so that those of 1, which need no table, are together.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     codes: NDArray[np.int32]  # which of the distinct counts
-    place: NDArray[np.integer]  # where the entry stands in the order by columns
+    place: NDArray[np.int32]  # where the entry stands in the order by columns
 
 
 class Columns(NamedTuple):
@@ -168,16 +168,16 @@ def sweep_items(
     columns: Columns,
     ratio: Floats,
     factors: tuple[Floats, Floats],
-    shape_prior: float,
     shape: Floats,
 ) -> None:
-    """The shapes of q(H): shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
+    """What these users add to the shapes of q(H): shape[i, k] += eH[i, k] sum_u ratio[u, i] eW[u, k]."""
     eW, eH = factors
     n = eW.shape[1]
     scratch = np.empty(n, eW.dtype)
     share = np.empty(n)
     for i in range(start, stop):
         begin, end = columns.indptr[i], columns.indptr[i + 1]
-        add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
-        for k in range(shape.shape[1]):
-            shape[i, k] = shape_prior + eH[i, k] * share[k]
+        if begin < end:
+            add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
+            for k in range(shape.shape[1]):
+                shape[i, k] += eH[i, k] * share[k]

@@ -37,14 +37,21 @@ class Threads:
         self.count = thread_count(n_jobs)
         self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
 
-    def run(self, kernel: Callable[..., None], work: NDArray[Any], *arguments: Any) -> None:
-        """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i]."""
-        rows = len(work) - 1
+    def run(self, kernel: Callable[..., None], work: NDArray[Any] | int, *arguments: Any) -> None:
+        """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i].
+
+        If `work` is a number, over so many rows that cost the same.
+        """
+        rows = work if isinstance(work, int) else len(work) - 1
         if self._pool is None:
             kernel(0, rows, *arguments)
             return
-        aims = np.linspace(work[0], work[-1], self.count * _PIECES_PER_THREAD + 1)
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(work, aims[1:-1]), [rows]])).tolist()
+        parts = self.count * _PIECES_PER_THREAD
+        if isinstance(work, int):
+            inner = np.arange(1, parts) * rows // parts
+        else:
+            inner = np.searchsorted(work, np.linspace(work[0], work[-1], parts + 1)[1:-1])
+        cuts = np.unique(np.concatenate([[0], inner, [rows]])).tolist()
         pieces = iter(list(itertools.pairwise(cuts)))  # next() on it is atomic
 
         def take_pieces() -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Id
 from dcpf.elements import Element
-from dcpf.inference.data import Data
+from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import expected_sessions
 from dcpf.kernels.threads import Threads
 from dcpf.model.asking import Asking
@@ -108,7 +108,7 @@ class Describing(Asking):
 
     def _sessions_per_count(self) -> float:
         with Threads(self.n_jobs) as threads:
-            data = Data.from_matrix(self._training_counts())
+            data = Rows.from_matrix(self._training_counts())
             prior = self._settings_.shape_prior
             W, H = self.user_posterior_, self.item_posterior_
             return float(expected_sessions(data, W, H, self.element_, prior, threads).mean())

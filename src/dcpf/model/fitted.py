@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
 from dcpf.elements import Element
-from dcpf.inference.data import Data
+from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import fold_in
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
@@ -85,7 +85,7 @@ class Fitted:
         other, shapes = (W, (prior[1], prior[0])) if items else (H, prior)
         rate = self._typical_rates[1 if items else 0]
         with Threads(self.n_jobs) as threads:
-            data = Data.from_matrix(matrix)
+            data = Rows.from_matrix(matrix)
             return fold_in(data, other, self.element_, shapes, rate, self._settings_.learn_rates, threads)
 
     def _new_users(self, X: Any) -> Counts:

@@ -10,7 +10,7 @@ from scipy.special import digamma
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id
-from dcpf.inference.data import Data
+from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import expected_sessions
 from dcpf.inference.updates import Gammas
 from dcpf.kernels.threads import Threads
@@ -133,9 +133,9 @@ class Recommending(Asking):
         seen, q, prior = self._seen(asked), asked.alone(), self._settings_.shape_prior
         known, counts = seen.indices.astype(np.int64), seen.data
         with Threads(self.n_jobs) as threads:
-            data = Data.from_matrix(seen)
-            sessions = expected_sessions(data, q, self.item_posterior_, self.element_, prior, threads)
-        sessions = sessions[np.argsort(data.by_user.indices, kind="stable")]  # by item, as `seen` is
+            sessions = expected_sessions(
+                Rows.from_matrix(seen), q, self.item_posterior_, self.element_, prior, threads
+            )
         shape, rate = asked.shape[0].astype(np.float64), asked.rate[0]
         geometric = _geometric(q, np.zeros(1, dtype=np.int64)) * _geometric(self.item_posterior_, known)
         shares = geometric * (sessions / geometric.sum(axis=1))[:, None]

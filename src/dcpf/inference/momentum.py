@@ -1,0 +1,43 @@
+"""Fewer iterations: each goes on beyond the point that a plain one would reach, in the direction of the last steps.
+
+Nesterov's momentum on the logarithms of all parameters. A step is kept only if the bound has risen. Otherwise the
+plain iteration is made, which cannot lower it, and momentum starts anew. So the bound rises as in plain iteration,
+and where plain iterations creep along, some tens of these do what hundreds of those would.
+"""
+
+from collections.abc import Iterator
+
+from dcpf.inference.updates import beyond
+from dcpf.inference.vbem import Ascent, Point, State, Visit
+
+# How far to go on, as a part of the last step: what is missing to 1 shrinks by a factor with each success, and
+# doubles with each failure. Found by trial on six data sets, where a first push of 0.5 to 0.8 and factors of 0.8 to
+# 0.9 did about alike. Pushes per coordinate, Anderson's mixture of past steps, over-relaxation, updates after blocks
+# of users, and a start from a part of the users did no better.
+_FIRST, _LARGEST, _SHRINK = 0.5, 0.99, 0.85
+
+
+def accelerate(ascent: Ascent, start: Visit) -> Iterator[State]:
+    """Yield the state after each iteration, for ever: as `vbem.iterate` does, in fewer iterations."""
+    here, push = start, _FIRST
+    last: Point | None = None  # the plain point of the last iteration; None where momentum starts anew
+    while True:
+        plain = ascent.improve(here)
+        if last is not None:
+            point = _beyond(plain, last, push, ascent)
+            ahead = ascent.visit(point)
+            if ahead.bound >= here.bound:
+                here, last, push = ahead, plain, min(_LARGEST, 1.0 - _SHRINK * (1.0 - push))
+                yield State(point.element, point.W, point.H, here.bound)
+                continue
+            push = max(_FIRST, 1.0 - 2.0 * (1.0 - push))
+        last = plain if last is None else None
+        here = ascent.visit(plain)
+        yield State(plain.element, plain.W, plain.H, here.bound)
+
+
+def _beyond(new: Point, old: Point, push: float, ascent: Ascent) -> Point:
+    """The point that lies beyond `new`, seen from `old`, by `push` of the way between them."""
+    aW, aH = ascent.settings.shape_prior
+    W, H = beyond(new.W, old.W, push, aW, ascent.threads), beyond(new.H, old.H, push, aH, ascent.threads)
+    return Point(new.element.beyond(old.element, push), W, H)
