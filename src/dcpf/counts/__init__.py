@@ -1,4 +1,4 @@
-"""Counts: a matrix with ids, its checks, filters and splits. Imports nothing of dcpf."""
+"""Counts: a matrix with ids, its checks, filters and splits. Imports dcpf.memory."""
 
 from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts, count_matrix, report
 from dcpf.counts.counts import Counts

@@ -14,6 +14,7 @@ from dcpf.counts.counts import Counts
 from dcpf.counts.encode import Encoder, Kind
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
+from dcpf.counts.spill import Triplets
 from dcpf.counts.values import Fault, Times, read_counts_column
 
 
@@ -58,7 +59,10 @@ class BadRows:
 
 
 class Collector:
-    """Takes rows and makes Counts of them. What it keeps of a row is 12 bytes, and its time."""
+    """Takes rows and makes Counts of them. What it keeps of a row is 12 bytes, and its time.
+
+    Rows that are too many for memory go to a file. Rows with times stay in memory, however many: their events do too.
+    """
 
     def __init__(
         self,
@@ -75,8 +79,7 @@ class Collector:
         self._round = round_counts
         self._time_was_asked_for = time_was_asked_for
         self._times: Times | None = Times()
-        self._codes: dict[str, list[NDArray[np.int32]]] = {"user": [], "item": []}
-        self._counts: list[NDArray[np.int32]] = []
+        self._rows = Triplets()
         self._zeros = 0
         self._notes: list[str] = []
 
@@ -104,30 +107,29 @@ class Collector:
         self._zeros += good - left
         if left < frame.height:
             frame, counts = frame.filter(pl.Series(keep)), counts[keep]
-        for role, encoder in self._encoders.items():
-            self._codes[role].append(encoder.encode(frame[role]))
-        self._counts.append(counts)
+        users, items = (encoder.encode(frame[role]) for role, encoder in self._encoders.items())
+        self._rows.add(users, items, counts)
         if times is not None and self._times is not None:
             self._times.keep(times[keep])
+        if self._times is None or self._times.are_dates is None:
+            self._rows.make_room()
 
     def finish(self, notes: tuple[str, ...] = ()) -> Counts:
         """The counts of all the rows."""
-        if not sum(len(part) for part in self._counts):
+        n_rows = len(self._rows)
+        if not n_rows:
             zeros = f"all {self._zeros:,} counts are 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
-        users, of_user = self._finish_ids("user")
-        items, of_item = self._finish_ids("item")
-        counts = np.concatenate(self._counts).astype(np.int64)
-        self._counts.clear()
-        shape = (len(users), len(items))
+        users, user_places = self._finish_ids("user")
+        items, item_places = self._finish_ids("item")
         events: Events | None = None
         if self._times is None or self._times.are_dates is None:
-            matrix = sparse.csr_array((counts, (of_user, of_item)), shape=shape)  # sorts and sums
+            matrix = self._rows.matrix(user_places, item_places)
         else:
-            matrix, events = _with_events(of_user, of_item, counts, self._times.finish(), shape)
-        matrix.sum_duplicates()
+            columns = self._rows.columns(user_places, item_places)
+            matrix, events = _with_events(*columns, self._times.finish(), (len(users), len(items)))
         self._check_sums(matrix, users, items)
-        repeated = len(counts) - matrix.nnz
+        repeated = n_rows - matrix.nnz
         told = [*notes, *self._notes, *self._bad.notes()]
         told += [f"{repeated:,} repeated pair{'' if repeated == 1 else 's'} summed"] if repeated else []
         told += [f"{self._zeros:,} zero count{'' if self._zeros == 1 else 's'} left out"] if self._zeros else []
@@ -164,8 +166,7 @@ class Collector:
         encoder = self._encoders.pop(role)
         if mixture := encoder.mixture():
             self._notes.append(f"{role} ids are kept as strings: {mixture[0]!r} is an integer, {mixture[1]!r} is not")
-        ids, rank = encoder.finish()
-        return ids, np.concatenate([rank[codes] for codes in self._codes.pop(role)])
+        return encoder.finish()
 
     def _check_sums(self, matrix: sparse.csr_array, users: Ids, items: Ids) -> None:
         if matrix.data.max() <= LARGEST_COUNT:
@@ -204,4 +205,5 @@ def _with_events(
     starts = np.append(np.flatnonzero(fresh), len(order)).astype(np.int64)
     sums = np.add.reduceat(counts, starts[:-1])
     matrix = sparse.csr_array((sums, (users[fresh], items[fresh])), shape=shape)
+    matrix.sum_duplicates()
     return matrix, Events(starts, times, counts)

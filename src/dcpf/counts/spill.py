@@ -1,0 +1,187 @@
+"""Rows of counts until their matrix is made: in memory, or in a file without a name when they are too many.
+
+Which place a user has among all is known only after the last row. So rows go to the file as they come. In the end
+they are distributed to buckets: users who follow each other, as many as can be sorted in little memory. Bucket after
+bucket is sorted and summed, which gives the entries of the matrix in their order. On disk this takes 24 bytes for
+each row, half of them while rows come in.
+"""
+
+import weakref
+from collections.abc import Iterator
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcpf import memory
+
+Codes = NDArray[np.int32]
+
+_ROW = np.dtype([("user", np.int32), ("item", np.int32), ("count", np.int32)])
+_SUM = np.dtype([("item", np.int32), ("sum", np.int64)])  # of the same size, so that sums can replace rows
+_WHOLE = np.dtype((np.void, _ROW.itemsize))  # a row as so many bytes, which numpy moves faster than three numbers
+_BYTES_AT_WORK = 64  # what a row takes while it is distributed or sorted, about
+
+
+class Triplets:
+    """Rows of a user, an item and a count. Users and items are codes, which get their places in the end."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Codes, Codes, Codes]] = []
+        self._waiting = 0  # rows in these parts
+        self._file: _File | None = None
+
+    def __len__(self) -> int:
+        return self._waiting + (0 if self._file is None else len(self._file))
+
+    def add(self, users: Codes, items: Codes, counts: NDArray[np.int32]) -> None:
+        """Take these rows."""
+        self._parts.append((users, items, counts))
+        self._waiting += len(counts)
+
+    def make_room(self) -> None:
+        """Put the rows into the file if they take more memory than an array may."""
+        if self._waiting * _ROW.itemsize > memory.largest_in_memory():
+            self._to_file()
+
+    def columns(self, users: Codes, items: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
+        """The place of the user, that of the item, and the count of each row, in the order in which they came.
+
+        `users` and `items` tell the place for each code. The rows are given away: afterwards there are none.
+        """
+        if self._file is not None:
+            self._to_file()
+            rows = np.concatenate(list(self._file.pieces(len(self))))
+            self._parts, self._file = [(rows["user"], rows["item"], rows["count"])], None
+        parts, self._parts, self._waiting = self._parts, [], 0
+        return (
+            np.concatenate([users[codes] for codes, _, _ in parts]),
+            np.concatenate([items[codes] for _, codes, _ in parts]),
+            np.concatenate([counts for _, _, counts in parts]).astype(np.int64),
+        )
+
+    def matrix(self, users: Codes, items: Codes) -> sparse.csr_array:
+        """The canonical matrix: sorted by users and items, repeated pairs summed. The rows are given away."""
+        if self._file is None:
+            return _canonical(*self.columns(users, items), (len(users), len(items)))
+        self._to_file()
+        file, self._file = self._file, None
+        return _by_buckets(file, users, items)
+
+    def _to_file(self) -> None:
+        if self._file is None:
+            self._file = _File()
+        for part in self._parts:
+            self._file.append(*part)
+        self._parts, self._waiting = [], 0
+
+
+class _File:
+    """Rows in a file without a name, in the order in which they came, and how many there are of each user."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - the next line closes it
+        self.close = weakref.finalize(self, self._file.close)  # at the latest with this object, errors or not
+        self.per_user = np.zeros(0, dtype=np.int64)  # by code
+
+    def __len__(self) -> int:
+        return int(self.per_user.sum())
+
+    def append(self, users: Codes, items: Codes, counts: NDArray[np.int32]) -> None:
+        """Write these rows to the end."""
+        rows = np.empty(len(users), dtype=_ROW)
+        rows["user"], rows["item"], rows["count"] = users, items, counts
+        per_user = np.bincount(users, minlength=len(self.per_user))
+        per_user[: len(self.per_user)] += self.per_user
+        self.per_user = per_user
+        with memory.room_on_disk(len(self) * _ROW.itemsize):
+            left = rows.view(np.uint8).data
+            while left:
+                left = left[self._file.write(left) :]
+
+    def pieces(self, rows: int) -> Iterator[NDArray[Any]]:
+        """All rows, so many at a time."""
+        self._file.seek(0)
+        while len(piece := np.fromfile(self._file, dtype=_ROW, count=rows)):
+            yield piece
+
+
+def _canonical(users: Codes, items: Codes, counts: NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_array:
+    matrix = sparse.csr_array((counts, (users, items)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
+    """Equivalent to `_canonical` of all rows, in little memory."""
+    at_once = max(memory.largest_in_memory() // _BYTES_AT_WORK, 1)
+    starts = np.zeros(len(users) + 1, dtype=np.int64)  # of the rows of each user, by place
+    starts[1:][users] = file.per_user
+    np.cumsum(starts, out=starts)
+    cuts = _cuts(starts, at_once)
+    rows = _distributed(file.pieces(at_once), users, items, starts, cuts)
+    file.close()  # makes room on disk for what follows
+    sums, per_user = _summed(rows, starts, cuts, len(items), at_once)
+    index = np.int32 if len(sums) <= np.iinfo(np.int32).max else np.int64
+    indptr = memory.zeros(len(users) + 1, index)
+    np.cumsum(per_user, out=indptr[1:])
+    indices, data = memory.empty(len(sums), index), memory.empty(len(sums), np.int64)
+    indices[:], data[:] = sums["item"], sums["sum"]
+    matrix = sparse.csr_array((data, indices, indptr), shape=(len(users), len(items)))
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _cuts(starts: NDArray[np.int64], at_once: int) -> list[int]:
+    """The first user of each bucket, and the end of the last one: it has at most so many rows, or a single user."""
+    cuts, users = [0], len(starts) - 1
+    while cuts[-1] < users:
+        full = int(np.searchsorted(starts, starts[cuts[-1]] + at_once, side="right")) - 1
+        cuts.append(max(full, cuts[-1] + 1))
+    return cuts
+
+
+def _distributed(
+    pieces: Iterator[NDArray[Any]], users: Codes, items: Codes, starts: NDArray[np.int64], cuts: list[int]
+) -> NDArray[Any]:
+    """All rows with places instead of codes, bucket after bucket. Within a bucket they are not sorted."""
+    rows = memory.empty(int(starts[-1]), _ROW)
+    free = starts[cuts[:-1]]  # where the next row of each bucket goes
+    buckets = np.arange(len(free), dtype=np.min_scalar_type(len(free)))  # 16 bits at most are sorted in linear time
+    bucket_of_user = np.repeat(buckets, np.diff(cuts))
+    for piece in pieces:
+        piece["user"], piece["item"] = users[piece["user"]], items[piece["item"]]
+        bucket = bucket_of_user[piece["user"]]
+        order = np.argsort(bucket, kind="stable")
+        sizes = np.bincount(bucket, minlength=len(free))
+        before = np.cumsum(sizes) - sizes
+        there = np.arange(len(piece)) + np.repeat(free - before, sizes)
+        rows.view(_WHOLE)[there] = piece.view(_WHOLE)[order]
+        free += sizes
+    return rows
+
+
+def _summed(
+    rows: NDArray[Any], starts: NDArray[np.int64], cuts: list[int], n_items: int, at_once: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The entries of the matrix in their order, and their number by user. They take the place of the rows."""
+    sums, entries = rows.view(_SUM), 0
+    per_user = np.empty(len(starts) - 1, dtype=np.int64)
+    for first, last in pairwise(cuts):
+        bucket = rows[starts[first] : starts[last]]
+        pieces = (bucket[start : start + at_once] for start in range(0, len(bucket), at_once))
+        matrix = reduce(add, (_of_bucket(piece, first, (last - first, n_items)) for piece in pieces))
+        per_user[first:last] = np.diff(matrix.indptr)
+        fresh = sums[entries : entries + matrix.nnz]
+        fresh["item"], fresh["sum"] = matrix.indices, matrix.data
+        entries += matrix.nnz
+    return sums[:entries], per_user
+
+
+def _of_bucket(rows: NDArray[Any], first: int, shape: tuple[int, int]) -> sparse.csr_array:
+    return _canonical(rows["user"] - np.int32(first), rows["item"], rows["count"].astype(np.int64), shape)
