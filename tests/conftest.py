@@ -1,6 +1,9 @@
-"""Machine code that is older than a source it may have been made from is thrown away before the tests."""
+"""Before the tests, compiled code that may be older than its source is thrown away; after all, a speed is told."""
 
+import contextlib
 from pathlib import Path
+
+import pytest
 
 import dcpf
 
@@ -12,3 +15,14 @@ def pytest_configure() -> None:
     for compiled in package.rglob("__pycache__/*.nb[ic]"):
         if compiled.stat().st_mtime < newest:
             compiled.unlink()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """After a full run, tell how fast an iteration is. It is no test: it fails nothing."""
+    ran = sum(len(terminalreporter.stats.get(outcome, ())) for outcome in ("passed", "failed"))
+    if ran <= 1000:
+        return
+    with contextlib.suppress(Exception):
+        from benchmarks.yardstick import ratio
+
+        terminalreporter.write_line(f"one iteration takes {ratio():.2f} of the numpy yardstick")

@@ -22,7 +22,7 @@ from dcpf.evaluation import Evaluation
 from dcpf.evaluation.bootstrap import mean_of
 from dcpf.experiments.contenders import CONTENDERS, Contender, Settings
 from dcpf.experiments.worker import Round, Trial, Worker
-from dcpf.model.saving import describe_data
+from dcpf.model.fitted import describe_data
 from dcpf.store import replacing
 
 Watch = Callable[[str, int, int], object]  # label of a contender, settings tried, settings in all

@@ -18,7 +18,7 @@ from dcpf.experiments.protocol import Job, Protocol
 from dcpf.experiments.results import Results
 from dcpf.experiments.running import Bench
 from dcpf.experiments.tables import OPTIONAL, Cell, Table, all_tables
-from dcpf.model.saving import describe_data
+from dcpf.model.fitted import describe_data
 from dcpf.progress import Iteration
 from dcpf.readers.paper import Figures, find
 from dcpf.store import replacing

@@ -23,6 +23,8 @@ def fold_in(
     rate: float,
     learn_rates: bool,
     threads: Threads,
+    max_iter: int = _MAX_ITER,
+    tol: float = _TOL,
 ) -> Gammas:
     """q(W) of new users: the same updates with q(H) held fixed.
 
@@ -37,7 +39,7 @@ def fold_in(
     def attempt(table: Table) -> tuple[float, float]:
         rates[:] = rate
         item_side = (items.geometric, items.column_means)
-        settings = (shape_prior[0], learn_rates, _MAX_ITER, _TOL)
+        settings = (shape_prior[0], learn_rates, max_iter, tol)
         out = (shape, rates, spans)
         threads.run(fold_in_rows, data.by_user.indptr, data.by_user, table, c, item_side, settings, out)
         return float(spans[:, 0].min()), float(spans[:, 1].max())

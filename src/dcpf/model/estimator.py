@@ -25,8 +25,8 @@ from dcpf.kernels.threads import Threads, thread_count
 from dcpf.model.describing import Describing
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
-from dcpf.model.saving import Saving, describe_data
-from dcpf.model.updating import Updating
+from dcpf.model.saving import Saving
+from dcpf.model.streaming import Streaming
 from dcpf.progress import Iteration, ProgressBar
 
 Floats = NDArray[np.floating]
@@ -35,7 +35,7 @@ Floats = NDArray[np.floating]
 class DCPF(
     Recommending,
     Describing,
-    Updating,
+    Streaming,
     Saving,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -204,15 +204,9 @@ class DCPF(
         self.element_ = state.element
         self.bounds_ = np.array(bounds)
         self.n_iter_ = len(bounds)
-        self.users_, self.items_, self.names_ = counts.users, counts.items, counts.names
-        self.history_ = counts.matrix
         self._settings_ = settings
-        self._data_ = describe_data(counts.matrix)
-        self._typical_rates = (
-            float(state.W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
-            float(state.H.row_rate[np.unique(counts.matrix.indices)].mean()),
-        )
-        self._keep(state.W, state.H)
+        self._stream_ = None
+        self._keep_all(counts, state.W, state.H)
 
     def transform(self, X: Any) -> Floats:
         """E[W] of users not seen in the fit, with the items held fixed: a row for each row of counts.

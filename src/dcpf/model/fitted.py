@@ -1,5 +1,6 @@
 """What a fit leaves behind, and what everything that a fitted model can do builds on."""
 
+import hashlib
 import inspect
 import numbers
 import warnings
@@ -13,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
-from dcpf.elements import Element
+from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import fold_in
 from dcpf.inference.updates import Gammas
@@ -41,6 +42,7 @@ class Fitted:
     _settings_: Settings
     _data_: dict[str, Any]  # what the training counts were: sizes and a checksum
     _typical_rates: tuple[float, float]  # the mean b of users, and of items, that have entries
+    _stream_: tuple[Totals, float] | None = None  # what `partial_fit` goes on with besides; None after a fit
 
     def _keep(self, W: Gammas, H: Gammas) -> None:
         """Take q(W) and q(H) over; their means are computed when they are asked for."""
@@ -48,6 +50,17 @@ class Fitted:
         self.n_features_in_ = len(H.shape)
         self.__dict__.pop("_user_factors", None)
         self.__dict__.pop("_item_factors", None)
+
+    def _keep_all(self, counts: Counts, W: Gammas, H: Gammas) -> None:
+        """Take q(W) and q(H) over, and what they were learned from."""
+        self.users_, self.items_, self.names_ = counts.users, counts.items, counts.names
+        self.history_ = counts.matrix
+        self._data_ = describe_data(counts.matrix)
+        self._typical_rates = (
+            float(W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
+            float(H.row_rate[np.unique(counts.matrix.indices)].mean()),
+        )
+        self._keep(W, H)
 
     def __getstate__(self) -> Any:
         """A pickle or a copy computes means anew."""
@@ -142,6 +155,18 @@ class Fitted:
         matrix = sparse.csr_array((entries.data[kept], index), shape=shape)
         names = counts.names if axis == 0 else None
         return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+
+
+def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
+    """What the training counts were: sizes, and a checksum to know them again by."""
+    digest, piece = hashlib.blake2b(digest_size=16), 2**20
+    for array in (matrix.indptr, matrix.indices, matrix.data):
+        for start in range(0, len(array), piece):  # which may be more than fits into memory
+            digest.update(np.ascontiguousarray(array[start : start + piece], dtype=np.int64).data)
+    users, items = matrix.shape
+    total, largest = int(matrix.data.sum()), int(matrix.data.max())
+    sizes = {"users": int(users), "items": int(items), "entries": int(matrix.nnz), "total": total, "largest": largest}
+    return {**sizes, "checksum": digest.hexdigest()}
 
 
 def check_whole(**given: object) -> None:

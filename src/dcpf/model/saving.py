@@ -1,7 +1,6 @@
 """A model as named arrays and plain values, and back: what `store` puts into a file."""
 
 import dataclasses
-import hashlib
 import math
 import os
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf import elements, store
 from dcpf.counts import Ids, Strings
-from dcpf.elements import Element
+from dcpf.elements import Element, Totals
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
 from dcpf.model.fitted import Fitted
@@ -44,6 +43,9 @@ class Saving(Fitted):
             arrays |= _strings_to_arrays("names", self.names_)
         if history and self.history_ is not None:
             arrays |= _counts_to_arrays(self.history_)
+        if self._stream_ is not None:
+            totals, passes = self._stream_
+            arrays |= {"stream": np.array([*totals, passes])}
         store.write(path, arrays, self._description())
 
     def _description(self) -> dict[str, Any]:
@@ -72,6 +74,9 @@ class Saving(Fitted):
         _check(W.shape.shape[1] == H.shape.shape[1] and W.shape.dtype == H.shape.dtype, "W and H do not match")
         _check(self.names_ is None or len(self.names_) == len(self.items_), "not a name for each item")
         self._keep(W, H)
+        if "stream" in arrays:
+            *totals, passes = arrays["stream"].tolist()
+            self._stream_ = Totals(*totals), passes
 
 
 def load(path: Path) -> "DCPF":
@@ -93,17 +98,6 @@ def load(path: Path) -> "DCPF":
             f"{os.fspath(path)}: a dcpf file, but not a whole model ({error}); restore a copy of it, or save it again"
         ) from error
     return model
-
-
-def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
-    """What the training counts were: sizes, and a checksum to know them again by."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.int64)):
-        digest.update(np.ascontiguousarray(array).data)
-    users, items = matrix.shape
-    total, largest = int(matrix.data.sum()), int(matrix.data.max())
-    sizes = {"users": int(users), "items": int(items), "entries": int(matrix.nnz), "total": total, "largest": largest}
-    return {**sizes, "checksum": digest.hexdigest()}
 
 
 def _check(holds: bool, wrong: str) -> None:
@@ -128,7 +122,9 @@ def _parameters_to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     plain["tol"] = float(plain["tol"])
     prior = plain["shape_prior"]
     plain["shape_prior"] = [float(one) for one in prior] if isinstance(prior, tuple | list) else float(prior)
-    return plain | {name: bool(plain[name]) for name in ("learn_element", "learn_rates", "warm_start", "verbose")}
+    return plain | {
+        name: bool(plain[name]) for name in ("learn_element", "learn_rates", "accelerate", "warm_start", "verbose")
+    }
 
 
 def _pair(prior: Any) -> Any:

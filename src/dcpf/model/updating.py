@@ -36,9 +36,9 @@ class Updating(Fitted):
         counts = self._rows_with_ids(X, users)
         folded = self._fold_in(counts.matrix)
         ids, old, new = self.users_.union(counts.users)
-        W, history = _merge(self.user_posterior_, old, folded, new, len(ids)), self.history_
+        W, history = merge(self.user_posterior_, old, folded, new, len(ids)), self.history_
         if history is not None:
-            history = _replace_rows(history, old, counts.matrix, new, len(ids))
+            history = replace_rows(history, old, counts.matrix, new, len(ids))
         self.users_, self.history_ = ids, history  # all is there before anything is replaced
         self._keep(W, self.item_posterior_)
         return self
@@ -56,11 +56,11 @@ class Updating(Fitted):
         by_item = sparse.csr_array(counts.matrix.T)
         folded = self._fold_in(by_item, items=True)
         ids, old, new = self.items_.union(counts.items)
-        H, history, names = _merge(self.item_posterior_, old, folded, new, len(ids)), self.history_, self.names_
+        H, history, names = merge(self.item_posterior_, old, folded, new, len(ids)), self.history_, self.names_
         if history is not None:
-            history = sparse.csr_array(_replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
+            history = sparse.csr_array(replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
         if names is not None or counts.names is not None:
-            names = _merge_names((names, old), (counts.names, new), len(ids))
+            names = merge_names((names, old), (counts.names, new), len(ids))
         self.items_, self.names_, self.history_ = ids, names, history
         self._keep(self.user_posterior_, H)
         return self
@@ -115,7 +115,7 @@ def _needed(ids: Iterable[Id] | None, name: str, what: str) -> Iterable[Id]:
     return ids
 
 
-def _merge(old: Gammas, old_places: Places, new: Gammas, new_places: Places, rows: int) -> Gammas:
+def merge(old: Gammas, old_places: Places, new: Gammas, new_places: Places, rows: int) -> Gammas:
     """Rows of both at their places; where both have one, the new row is taken. The old ones keep their means."""
     shape, row_rate = np.empty((rows, old.shape.shape[1]), dtype=old.shape.dtype), np.empty(rows)
     for gammas, places in ((old.with_column_rate(new.column_rate), old_places), (new, new_places)):
@@ -123,7 +123,7 @@ def _merge(old: Gammas, old_places: Places, new: Gammas, new_places: Places, row
     return Gammas(shape, row_rate, new.column_rate)
 
 
-def _replace_rows(
+def replace_rows(
     old: sparse.csr_array, old_places: Places, new: sparse.csr_array, new_places: Places, rows: int
 ) -> sparse.csr_array:
     """Counts of both at their places; where both have a row, the new row is taken whole."""
@@ -133,7 +133,7 @@ def _replace_rows(
     return sparse.csr_array(sparse.vstack([old, new], format="csr")[source])
 
 
-def _merge_names(old: Names, new: Names, rows: int) -> Strings:
+def merge_names(old: Names, new: Names, rows: int) -> Strings:
     """Names of both at their places; where both have one, the new name is taken."""
     merged = [""] * rows
     for names, places in (old, new):

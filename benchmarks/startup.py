@@ -1,0 +1,87 @@
+"""How long until something happens: the import, the help of the command, and the first fit in a process.
+
+    python -m benchmarks.startup [--rounds 5]
+
+Each in a process of its own. The first fit is that of a tiny matrix, timed once everything is imported: with an empty
+cache of compiled code, then in a second process with the cache that the first has left. A third process fits with
+other parameters: it must find there all that it needs.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.timing import table
+
+_FIT = """
+import time
+import numpy as np
+import dcpf
+X = np.random.default_rng(0).poisson(1.0, (20, 15))
+model = dcpf.DCPF({parameters})
+began = time.perf_counter()
+model.fit(X)
+print(time.perf_counter() - began)
+"""
+FIRST = "3, max_iter=20, tol=0, random_state=0"
+OTHER = "7, dcpf.elements.ShiftedNegativeBinomial(p=0.3, a=2.0), max_iter=500, tol=1e-3, random_state=5"
+
+
+def process_seconds(command: list[str], rounds: int) -> float:
+    """The quickest of several runs of a process."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def fit_seconds(parameters: str, cache: Path) -> float:
+    """The time of `fit` alone, in a process that has its compiled code in this folder."""
+    command = [sys.executable, "-c", _FIT.format(parameters=parameters)]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+
+
+def files(folder: Path) -> int:
+    """How many files of compiled code there are."""
+    return sum(path.is_file() for path in folder.rglob("*"))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="of the processes that only start")
+    parser.add_argument("--skip-fits", action="store_true", help="which take some seconds to compile")
+    arguments = parser.parse_args()
+    command = str(Path(sys.executable).with_name("dcpf"))
+    starts = {
+        "python, nothing else": [sys.executable, "-c", ""],
+        "import dcpf": [sys.executable, "-c", "import dcpf"],
+        "dcpf --help": [command, "--help"],
+    }
+    rows = [("", "seconds", "target")]
+    for name, started in starts.items():
+        target = "0.5" if "dcpf" in name else ""
+        rows.append((name, f"{process_seconds(started, arguments.rounds):.3f}", target))
+    if arguments.skip_fits:
+        print(table(rows))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder)
+        rows.append(("first fit, cold cache", f"{fit_seconds(FIRST, cache):.3f}", "10"))
+        before = files(cache)
+        rows.append(("first fit, warm cache", f"{fit_seconds(FIRST, cache):.3f}", "1"))
+        rows.append(("with other parameters, warm cache", f"{fit_seconds(OTHER, cache):.3f}", "1"))
+        after = files(cache)
+    print(table(rows))
+    print(f"\nfiles of compiled code after the first fit: {before}; after the others: {after} (must be the same)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Stochastic VBEM: q(H) and the element learn from some of the users at a time, and q(w) of these users from q(H).
+
+Hoffman et al., "Stochastic variational inference" (2013); Basbug and Engelhardt use it for compound Poisson
+factorization (2016). What a batch of users says of the items is taken for what all would say, scaled to all entries,
+and q(H) goes a part of the way there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.elements import Element, Totals
+from dcpf.inference.data import Data, Rows
+from dcpf.inference.fold_in import fold_in
+from dcpf.inference.tabulate import Tables
+from dcpf.inference.updates import Gammas, bound, local_step, update_factors, update_rates
+from dcpf.inference.vbem import Settings
+from dcpf.kernels.threads import Threads
+
+# q(w) of a batch need not be exact where q(H) is far from it.
+_LOCAL_ITERATIONS, _LOCAL_TOL = 10, 1e-3
+_CERTAIN = 20.0  # a shape with which exp(E[log h]) is nearly E[h], so that nothing is decided before the first batch
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What batches have come to so far."""
+
+    element: Element
+    H: Gammas
+    totals: Totals  # as they would be over all entries
+    passes: float  # how often an entry was seen on average
+    bound: float  # of all entries, as the last batch lets expect it
+
+
+def begin(element: Element, start: NDArray[np.floating]) -> Stream:
+    """q(H) with the means `start`."""
+    items, n_components = start.shape
+    rate = _CERTAIN / float(start.mean(dtype=np.float64))
+    H = Gammas(start * start.dtype.type(rate), np.ones(items), np.full(n_components, rate))
+    return Stream(element, H, Totals(0.0, 0.0, 0.0), 0.0, -np.inf)
+
+
+def step(
+    stream: Stream, batch: Data, rows: Rows, entries: int, settings: Settings, threads: Threads
+) -> tuple[Stream, Gammas]:
+    """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
+    (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
+    qW = fold_in(rows, stream.H, element, (aW, aH), 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
+    W, H = update_factors(qW, aW, threads), update_factors(stream.H, aH, threads)
+    learn = settings.learn_element and element.limit is None
+    tables = Tables(batch.counts, threads, learn_shape=learn)
+    local = local_step(batch, W, H, element, (aW, aH), (0.0, 0.0), tables, threads)
+    # All entries would say 1 / share times as much.
+    passes = stream.passes + share
+    rho = learning_rate(passes, share)
+    shape = aH + (local.item_shape - stream.H.shape.dtype.type(aH)) / share
+    q = Gammas(
+        ((1.0 - rho) * stream.H.shape + rho * shape).astype(stream.H.shape.dtype),
+        update_rates(H.row_means, aH, len(H.column_means)) if settings.learn_rates else stream.H.row_rate,
+        (1.0 - rho) * stream.H.column_rate + rho / share * W.column_means,
+    )
+    part = rho if stream.passes else 1.0
+    totals = Totals(
+        *((1.0 - part) * old + part / share * new for old, new in zip(stream.totals, local.totals, strict=True))
+    )
+    refitted = element.refit(totals) if learn else element
+    expected = (bound(W, H, local, element) - H.bound) / share + H.bound
+    return Stream(refitted, q, totals, passes, expected), qW
+
+
+def learning_rate(passes: float, share: float) -> float:
+    """How far to go after a batch: more than its share of all entries at first, less when they were seen often."""
+    settled = 3.0 * share / (1.0 + passes / 20.0)
+    first = (1.0 + passes / share) ** -0.6 if passes <= 1.0 else 0.0
+    return min(1.0, max(settled, first))
