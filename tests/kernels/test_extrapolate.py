@@ -11,7 +11,7 @@ def test_it_is_the_power_in_its_docstring(kernel, dtype):
     new, old = rng.gamma(0.3, 10.0, 1001).astype(dtype) + 1e-3, rng.gamma(0.3, 10.0, 1001).astype(dtype) + 1e-3
     out = np.empty_like(new)
     with Threads(2) as threads:
-        threads.run(kernel, 1001, new, old, 0.9, 1e-2, out)
+        threads.run(kernel, 1001, new, old, out, 0.9, 1e-2)
     expected = new.astype(np.float64) * (new.astype(np.float64) / old) ** 0.9
     assert (expected < 1e-2).any()
     np.testing.assert_allclose(out, np.maximum(expected, 1e-2), rtol=16 * np.finfo(dtype).eps)

@@ -1,5 +1,6 @@
 """The shifted negative binomial element: a second parameter for the length of the tail."""
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -125,11 +126,13 @@ def sample(sessions: ArrayLike, a: float, p: float, rng: np.random.Generator) ->
 def cumulants(counts: NDArray[np.int64], log_rates: Floats, a: float, threads: Threads | None) -> Floats:
     """Element.cumulants for h(y, n) = Gamma(y - n + n a) / (Gamma(n a) (y - n)!)."""
     out = np.empty((len(counts), len(log_rates), 8))
-    work = np.concatenate([[0], np.cumsum(np.minimum(counts, _KEPT))])
-    if threads is None:
-        _cumulants(0, len(counts), counts, log_rates, a, out)
-    else:
+    with contextlib.ExitStack() as stack:
+        threads = threads or stack.enter_context(Threads(1))
+        work = np.concatenate([[0], np.cumsum(np.minimum(counts, _KEPT))])
         threads.run(_cumulants, work, counts, log_rates, a, out)
+        left = np.isnan(out[..., 0]).sum(axis=1)
+        if left.any():  # a second kernel, so that it is compiled only where counts are large
+            threads.run(_wide_cumulants, np.concatenate([[0], np.cumsum(left)]), counts, log_rates, a, out)
     return out
 
 
@@ -212,8 +215,7 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: f
     kept, kept_m, kept_n = np.empty(_KEPT + 1), np.empty(_KEPT + 1), np.empty(_KEPT + 1)
     for j in range(_KEPT + 1):
         kept_n[j] = j
-    terms, m, n = np.empty(_LONGEST), np.empty(_LONGEST), np.empty(_LONGEST)
-    shifted, weights = np.empty(_KEPT + 1), np.empty(_LONGEST)
+    shifted, weights = np.empty(_KEPT + 1), np.empty(_KEPT + 1)
     for i in range(start, stop):
         y = np.float64(counts[i])
         size = min(counts[i], _KEPT)
@@ -250,7 +252,19 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: f
                     out[i, k],
                 )
                 continue
-            # The terms that count reach beyond those kept: sum every k-th around the largest.
+            out[i, k, 0] = np.nan  # the terms that count reach beyond those kept
+
+
+@kernel
+def _wide_cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, a: float, out: Floats) -> None:
+    """What _cumulants has left out: sums over every k-th term around the largest."""
+    terms, m, n, weights = np.empty(_LONGEST), np.empty(_LONGEST), np.empty(_LONGEST), np.empty(_LONGEST)
+    for i in range(start, stop):
+        y = np.float64(counts[i])
+        line, _ = _term(y, 1.0, a)
+        for k in range(len(t)):
+            if not np.isnan(out[i, k, 0]):
+                continue
             wide_mode, width = _mode(y, t[k], a)
             # Every k-th term gives the sum to exp(-2 (pi width / k)^2), if the edges at 1 and y are far away.
             stride = 1.0 if width < 8.0 else math.floor(width / 2.5)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,19 +103,15 @@ def beyond(new: Gammas, old: Gammas, push: float, shape_prior: float, threads: T
 
     No shape is less than that of the prior, since none of an update is.
     """
-
-    def further(new: NDArray[Any], old: NDArray[Any], least: float) -> NDArray[Any]:
-        out = memory.empty(new.shape, new.dtype)
-        kernel = extrapolate_single if new.dtype == np.float32 else extrapolate
-        threads.run(kernel, new.size, new.reshape(-1), old.reshape(-1), push, least, out.reshape(-1))
-        return out
-
-    smallest = float(np.finfo(np.float64).tiny)
-    return Gammas(
-        further(new.shape, old.shape, shape_prior),
-        further(new.row_rate, old.row_rate, smallest),
-        further(new.column_rate, old.column_rate, smallest),
+    shape = memory.empty(new.shape.shape, new.shape.dtype)
+    kernel = extrapolate_single if shape.dtype == np.float32 else extrapolate
+    flat = (array.reshape(-1) for array in (new.shape, old.shape, shape))
+    threads.run(kernel, shape.size, *flat, push, shape_prior)
+    row_rate, column_rate = (
+        np.maximum(x * (x / before) ** push, np.finfo(np.float64).tiny)
+        for x, before in ((new.row_rate, old.row_rate), (new.column_rate, old.column_rate))
     )
+    return Gammas(shape, row_rate, column_rate)
 
 
 def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Factors:

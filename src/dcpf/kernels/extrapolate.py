@@ -13,9 +13,9 @@ def extrapolate(
     stop: int,
     new: NDArray[np.float64],
     old: NDArray[np.float64],
+    out: NDArray[np.float64],
     push: float,
     least: float,
-    out: NDArray[np.float64],
 ) -> None:
     """Equivalent to out = np.maximum(new * (new / old) ** push, least), for positive numbers."""
     for i in range(start, stop):
@@ -28,9 +28,9 @@ def extrapolate_single(
     stop: int,
     new: NDArray[np.float32],
     old: NDArray[np.float32],
+    out: NDArray[np.float32],
     push: float,
     least: float,
-    out: NDArray[np.float32],
 ) -> None:
     """The same in float32."""
     push_single, least_single = np.float32(push), np.float32(least)

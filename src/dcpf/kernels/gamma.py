@@ -106,7 +106,9 @@ def gamma_moments_single(
     a = np.float32(shape_prior)
     column = column_rate.astype(np.float32)
     mean, digamma, part = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    inverse, rising, ratio = np.empty(n, np.float32), np.ones(padded, np.float32), np.ones(padded, np.float32)
+    inverse, rising, ratio = np.empty(n, np.float32), np.empty(padded, np.float32), np.empty(padded, np.float32)
+    for k in range(n, padded):
+        rising[k], ratio[k] = _ONE, _ONE
     constant = n * (_STIRLING - math.lgamma(shape_prior))
     for block in range(start, stop):
         for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
