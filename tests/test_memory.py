@@ -63,3 +63,22 @@ def test_what_is_no_size_is_refused(monkeypatch, given):
 def test_without_the_variable_it_is_that_of_the_machine(monkeypatch):
     monkeypatch.delenv("DCPF_MEMORY")
     assert 10**8 < memory.memory() <= 2**63
+
+
+def test_a_fit_whose_arrays_lie_in_files_has_the_same_bits(tmp_path, monkeypatch):
+    import dcpf
+    from dcpf.simulate import listening_data
+
+    counts = dcpf.Counts.from_matrix(listening_data(np.random.default_rng(0), n_users=300, n_songs=100).counts)
+    counts.to_frame().write_parquet(tmp_path / "counts.parquet")
+
+    def fitted(memory):
+        monkeypatch.setenv("DCPF_MEMORY", memory)
+        model = dcpf.DCPF(6, random_state=0, max_iter=20, tol=0.0).fit(dcpf.read_counts(tmp_path / "counts.parquet"))
+        model.save(tmp_path / memory)
+        return (tmp_path / memory).read_bytes(), model
+
+    in_memory, _ = fitted("8GB")
+    in_files, model = fitted("50KB")
+    assert model.user_posterior_.shape.base is not None  # 300 x 6 floats are more than a sixteenth of that
+    assert in_memory == in_files

@@ -11,7 +11,7 @@ from dcpf.inference.updates import beyond
 from dcpf.inference.vbem import Ascent, Point, State, Visit
 
 # How far to go on, as a part of the last step: what is missing to 1 shrinks by a factor with each success, and
-# doubles with each failure. Found by trial on six data sets, where a first push of 0.5 to 0.8 and factors of 0.8 to
+# doubles with each failure. Found by trial on three data sets, where a first push of 0.5 to 0.8 and factors of 0.8 to
 # 0.9 did about alike. Pushes per coordinate, Anderson's mixture of past steps, over-relaxation, updates after blocks
 # of users, and a start from a part of the users did no better.
 _FIRST, _LARGEST, _SHRINK = 0.5, 0.99, 0.85
