@@ -44,6 +44,9 @@ class CountsFromFractions(dcpf.DCPF):
     def fit(self, X: Any, y: object = None) -> "CountsFromFractions":
         return super().fit(self._counts(X), y)
 
+    def partial_fit(self, X: Any, y: object = None, **more: Any) -> "CountsFromFractions":
+        return super().partial_fit(self._counts(X), y, **more)
+
     def transform(self, X: Any) -> Any:
         return super().transform(self._counts(X))
 

@@ -116,7 +116,7 @@ class Streaming(Updating):
         if items == len(H.shape):
             return stream
         # A new item has what an item has on average, a little different in each component
-        rng = np.random.default_rng(items)
+        rng = np.random.default_rng(self.random_state)
         shape = (H.shape.mean(axis=0) * rng.exponential(size=(items, H.shape.shape[1]))).astype(H.shape.dtype)
         row_rate = np.full(items, self._typical_rates[1])
         shape = np.maximum(shape, shape.dtype.type(self._settings_.shape_prior[1]))
