@@ -1,6 +1,5 @@
 """Before the tests, compiled code that may be older than its source is thrown away; after all, a speed is told."""
 
-import contextlib
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,10 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """After a full run, tell how fast an iteration is. It is no test: it fails nothing."""
+    """After a full run, tell how fast an iteration is. It is no test, and holds nothing to a time."""
     ran = sum(len(terminalreporter.stats.get(outcome, ())) for outcome in ("passed", "failed"))
     if ran <= 1000:
         return
-    with contextlib.suppress(Exception):
-        from benchmarks.yardstick import ratio
+    from benchmarks.yardstick import ratio
 
-        terminalreporter.write_line(f"one iteration takes {ratio():.2f} of the numpy yardstick")
+    terminalreporter.write_line(f"one iteration takes {ratio():.2f} of the numpy yardstick")

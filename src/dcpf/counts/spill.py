@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
+from dcpf.counts.cuts import cut
 
 Codes = NDArray[np.int32]
 
@@ -123,7 +124,7 @@ def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
     starts = np.zeros(len(users) + 1, dtype=np.int64)  # of the rows of each user, by place
     starts[1:][users] = file.per_user
     np.cumsum(starts, out=starts)
-    cuts = _cuts(starts, at_once)
+    cuts = cut(starts, at_once)
     rows = _distributed(file.pieces(at_once), users, items, starts, cuts)
     file.close()  # makes room on disk for what follows
     sums, per_user = _summed(rows, starts, cuts, len(items), at_once)
@@ -135,15 +136,6 @@ def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
     matrix = sparse.csr_array((data, indices, indptr), shape=(len(users), len(items)))
     matrix.has_canonical_format = True
     return matrix
-
-
-def _cuts(starts: NDArray[np.int64], at_once: int) -> list[int]:
-    """The first user of each bucket, and the end of the last one: it has at most so many rows, or a single user."""
-    cuts, users = [0], len(starts) - 1
-    while cuts[-1] < users:
-        full = int(np.searchsorted(starts, starts[cuts[-1]] + at_once, side="right")) - 1
-        cuts.append(max(full, cuts[-1] + 1))
-    return cuts
 
 
 def _distributed(

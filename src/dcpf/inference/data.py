@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
+from dcpf.counts.cuts import cut
 from dcpf.kernels.sweep import Columns, Entries
 
 # Entries of a block: enough to keep many threads busy, few enough that what a block needs of the users' factors stays
@@ -44,7 +45,7 @@ class Data:
         """Order the entries of a matrix with sorted indices and without repeated or stored zero entries."""
         users, items = (int(size) for size in matrix.shape)
         counts = _distinct(matrix.data)
-        cuts = _cuts(matrix.indptr)
+        cuts = cut(matrix.indptr, BLOCK_ENTRIES)
         # Arrays for all blocks together, which may lie in files
         entries = memory.empty((4, matrix.nnz), np.int32)
         ends = memory.empty((len(cuts) - 1, items + 1), np.int64)
@@ -71,16 +72,6 @@ class Rows:
         codes, nowhere = _codes(counts, matrix.data), np.empty(0, dtype=np.int32)
         entries = Entries(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), codes, nowhere)
         return cls((int(matrix.shape[0]), int(matrix.shape[1])), counts, entries)
-
-
-def _cuts(indptr: NDArray[np.integer]) -> list[int]:
-    """Where blocks begin, and where the last one ends: each has at most BLOCK_ENTRIES, or is one user."""
-    users = len(indptr) - 1
-    cuts = [0]
-    while cuts[-1] < users:
-        full = int(np.searchsorted(indptr, indptr[cuts[-1]] + BLOCK_ENTRIES, side="right")) - 1
-        cuts.append(min(max(full, cuts[-1] + 1), users))
-    return cuts
 
 
 def _block(

@@ -1,1 +1,1 @@
-"""Compiled loops on raw arrays. The only room that names numba; imports nothing of dcpf but itself."""
+"""Compiled loops on raw arrays. The only room that names numba; imports only dcpf.memory of dcpf."""
