@@ -63,9 +63,9 @@ def same_starts(runs: list[dict[str, Any]], settings: dict[str, Any], train: Any
         rng = np.random.RandomState(run["seed"])
         a, K = settings["shape_prior"], settings["n_components"]
         W0, H0 = (np.maximum(rng.gamma(a, 1.0, (n, K)), 1e-300) for n in train.shape)
-        model = dcpf.DCPF(
+        model = dcpf.DCPF.paper(
             K, element_of(run), shape_prior=a, learn_element=run["learn_element"], max_iter=run["iters"], tol=0,
-            accelerate=False, init=(W0, H0), dtype="float64",
+            init=(W0, H0), dtype="float64",
         ).fit(train)  # fmt: skip
         mine = ndcg(model, test, settings["list_length"])
         theirs = [run[f"ndcg{s}"] for s in THRESHOLDS]
@@ -90,7 +90,7 @@ def own_starts(runs: list[dict[str, Any]], settings: dict[str, Any], train: Any,
         for seed in range(starts):
             model = dcpf.DCPF(
                 settings["n_components"], element_of(group[0]), shape_prior=settings["shape_prior"],
-                learn_element=group[0]["learn_element"], max_iter=2000, random_state=seed,
+                learn_element=group[0]["learn_element"], n_neighbors=0, max_iter=2000, random_state=seed,
             ).fit(train)  # fmt: skip
             scores = ndcg(model, test, settings["list_length"])
             a = model.element_.parameters.get("a", 1.0)

@@ -31,7 +31,7 @@ def main() -> None:
     options = parser.parse_args()
 
     train, test = Counts.from_matrix(taste_profile_shaped()).split(0.2, seed=0)
-    model = DCPF(options.components, max_iter=30, tol=0.0, random_state=0, n_jobs=_THREADS).fit(train)
+    model = DCPF(options.components, n_neighbors=0, max_iter=30, tol=0.0, random_state=0, n_jobs=_THREADS).fit(train)
     ours = functools.partial(evaluate, model, test, _K)
     one = functools.partial(evaluate, model, test, _K, (0,))
     theirs = functools.partial(_implicit, model, train.matrix, test.matrix, 1)

@@ -50,7 +50,9 @@ def main() -> None:
 def drawn_model(users: int, items: int, components: int) -> DCPF:
     """A model of this size whose factors are drawn."""
     rng = np.random.default_rng(0)
-    small = DCPF(components, max_iter=1, tol=0.0, random_state=0).fit(rng.poisson(1.0, (components, components)) + 1)
+    small = DCPF(components, n_neighbors=0, max_iter=1, tol=0.0, random_state=0).fit(
+        rng.poisson(1.0, (components, components)) + 1
+    )
     n = 20 * users
     entries = (np.ones(n, dtype=np.int64), (np.repeat(np.arange(users), 20), rng.integers(0, items, n)))
     ids = [[f"{what}-{j:035}" for j in range(size)] for what, size in (("user", users), ("item", items))]

@@ -33,7 +33,8 @@ def models(K: int, seed: int) -> dict[str, Any]:
     ours: dict[str, Any] = {"tol": 0.0, "random_state": seed}
     found: dict[str, Any] = {
         "dcpf": DCPF(K, **ours),
-        "dcpf, not accelerated": DCPF(K, accelerate=False, **ours),
+        "dcpf, factors alone": DCPF(K, n_neighbors=0, **ours),
+        "dcpf, not accelerated": DCPF(K, n_neighbors=0, accelerate=False, **ours),
     }
     if importlib.util.find_spec("implicit"):
         found["implicit ALS, its defaults"] = ImplicitALS(K, random_state=seed)

@@ -33,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
 
     counts = taste_profile_shaped()
-    model = DCPF(options.components, max_iter=30, tol=0.0, random_state=0).fit(counts)
+    model = DCPF(options.components, n_neighbors=0, max_iter=30, tol=0.0, random_state=0).fit(counts)
     W, H = model.user_factors, model.item_factors
     peer = _implicit(W, H, counts)
     with Threads(_THREADS) as threads:

@@ -28,7 +28,7 @@ def same_run(run: dict[str, Any], **changes: Any) -> dcpf.DCPF:
         "init": (AUTHORS["W0"], AUTHORS["H0"]),
         "dtype": "float64",
     }
-    return dcpf.DCPF(AUTHORS["n_components"], element, **(settings | changes)).fit(COUNTS)
+    return dcpf.DCPF(AUTHORS["n_components"], element, **(settings | changes), n_neighbors=0).fit(COUNTS)
 
 
 def name(run: dict[str, Any]) -> str:
@@ -68,6 +68,7 @@ def test_limits_have_names_of_their_own(limit: str, end: float) -> None:
         accelerate=False,
         init=(AUTHORS["W0"], AUTHORS["H0"]),
         dtype="float64",
+        n_neighbors=0,
     ).fit(COUNTS)
     np.testing.assert_array_equal(by_name.bounds_, same_run(run).bounds_)
     assert run["p"] == end

@@ -18,7 +18,7 @@ ELEMENTS = [name for name in dcpf.elements.names() if dcpf.elements.get(name).li
 
 def quick(element: str | Element, **parameters: object) -> dcpf.DCPF:
     defaults = {"n_components": 3, "max_iter": 30, "tol": 0, "dtype": "float64", "random_state": 0}
-    return dcpf.DCPF(element=element, **(defaults | parameters))
+    return dcpf.DCPF(element=element, **(defaults | parameters), n_neighbors=0)
 
 
 class AtGivenC:
@@ -155,7 +155,9 @@ def test_learned_parameters_approach_the_truth_as_data_grows(truth: Element) -> 
         rng = np.random.default_rng(seed)
         W, H = rng.gamma(0.5, 2.0, (users, 3)), rng.gamma(0.5, 0.4, (items, 3))
         counts = truth.sample(rng.poisson(W @ H.T), rng)
-        learned = dcpf.DCPF(3, truth.name, max_iter=2000, tol=1e-8, random_state=seed).fit(counts).element_
+        learned = (
+            dcpf.DCPF(3, truth.name, max_iter=2000, tol=1e-8, random_state=seed, n_neighbors=0).fit(counts).element_
+        )
         return max(abs(math.log(learned.parameters[k] / v)) for k, v in truth.parameters.items())
 
     small = np.median([error(20, 15, seed) for seed in range(5)])

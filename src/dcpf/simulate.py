@@ -34,8 +34,35 @@ def draw_counts(
             rows.append(rng.choice(len(w), size=size, p=w / w.sum()))
             columns.append(rng.choice(len(h), size=size, p=h / h.sum()))
     row, column = (np.concatenate(where or [np.empty(0, dtype=np.int64)]) for where in (rows, columns))
-    ones = np.ones(len(row), dtype=np.int64)
-    sessions = sparse.coo_array((ones, (row, column)), shape=(len(users), len(items))).tocsr()
+    return _compound(row, column, (len(users), len(items)), element, rng)
+
+
+def draw_excited(
+    x: sparse.csr_array, strength: sparse.csr_array, element: Element, rng: np.random.Generator
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """The same from excitation: n ~ Poisson(x S), where x is what users have and S what these items excite."""
+    ends = np.concatenate([[0.0], np.cumsum(strength.data, dtype=np.float64)])
+    low, high = ends[strength.indptr[:-1]], ends[strength.indptr[1:]]
+    sizes = rng.poisson(x.data * (high - low)[x.indices])
+    users, sources = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)).repeat(sizes), x.indices.repeat(sizes)
+    drawn = rng.uniform(low[sources], high[sources])
+    places = np.searchsorted(ends, drawn, side="right") - 1
+    places = np.clip(
+        places, strength.indptr[sources], strength.indptr[sources + 1] - 1
+    )  # rounding may lead beside it
+    return _compound(users, strength.indices[places], (x.shape[0], strength.shape[1]), element, rng)
+
+
+def _compound(
+    rows: NDArray[np.integer],
+    columns: NDArray[np.integer],
+    shape: tuple[int, int],
+    element: Element,
+    rng: np.random.Generator,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """(counts, sessions) of sessions in these cells."""
+    ones = np.ones(len(rows), dtype=np.int64)
+    sessions = sparse.coo_array((ones, (rows, columns)), shape=shape).tocsr()
     counts = sessions.copy()
     counts.data = element.sample(sessions.data, rng)
     return counts, sessions

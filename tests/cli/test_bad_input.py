@@ -43,7 +43,8 @@ TAKEN = {
 }
 
 OPTIONS = {
-    "17 no components": ("--components", "0"),
+    "17 less than no components": ("--components", "-1"),
+    "17 less than no neighbors": ("--neighbors", "-1"),
     "17 no threads": ("--threads", "0"),
     "17 no iterations": ("--max-iter", "0"),
     "17 a negative tolerance": ("--tol", "-1"),

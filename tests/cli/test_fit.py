@@ -38,7 +38,9 @@ def test_remarks_go_to_stderr_and_the_summary_to_stdout(plays: Path, tmp_path: P
         assert remark in result.stderr
         assert remark not in result.stdout
     words = " ".join(result.stdout.split())
-    assert re.search(r"^Learned 3 components in 40 iterations and [\d.]+ seconds\. A session adds [\d.]+ to", words)
+    assert re.search(
+        r"^Learned 3 components in 40 iterations, and by what items others are excited, in [\d.]+ seconds\. A", words
+    )
     assert re.search(r"The mean count, [\d.]+, is read as about [\d.]+ sessions\.", words)
     assert f"Written to {tmp_path / 'm'}" in result.stdout
 
@@ -65,6 +67,7 @@ def test_json_tells_what_was_learned(plays: Path, tmp_path: Path) -> None:
     found = dcpf.load(tmp_path / "m")
     assert (told["users"], told["items"], told["entries"]) == (30, 20, found.history_.nnz)
     assert (told["components"], told["iterations"], told["bound"]) == (3, 40, found.bounds_[-1])
+    assert told["neighbors"] == found.excitation_.sources.shape[1] == 19
     assert (told["element"], told["parameters"]) == (found.element_.name, found.element_.parameters)
 
 

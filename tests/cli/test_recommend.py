@@ -131,7 +131,11 @@ def test_an_empty_table_is_a_file_too(model: Path, tmp_path: Path) -> None:
 
 def test_a_model_without_its_counts_says_how_to_be_asked(bare: Path, folder: Path) -> None:
     assert "without its training counts" in refused("recommend", bare, "--user", "alice")
-    assert "User alice\n" in run("recommend", bare, "--user", "alice", "--include-seen").stdout
+    assert "without its training counts" in refused("recommend", bare, "--user", "alice", "--include-seen")
+    assert (
+        "User alice has 8 items"
+        in run("recommend", bare, "--user", "alice", "--history", folder / "plays.csv").stdout
+    )
 
 
 @pytest.mark.parametrize(

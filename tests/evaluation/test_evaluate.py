@@ -25,7 +25,7 @@ def split():
 
 @pytest.fixture(scope="module")
 def model(split):
-    return DCPF(4, random_state=0, max_iter=40, tol=0, dtype="float64").fit(split[0])
+    return DCPF(4, random_state=0, max_iter=40, tol=0, dtype="float64", n_neighbors=0).fit(split[0])
 
 
 class Lists:
@@ -124,7 +124,7 @@ def test_a_table_without_users_is_refused():
 def test_users_held_out_whole_are_known_by_their_history(split):
     counts = split[0] + split[1]
     train, history, test = counts.split_users(0.3, 0.7, seed=0)
-    model = DCPF(4, random_state=0, max_iter=40, tol=0, dtype="float64").fit(train)
+    model = DCPF(4, random_state=0, max_iter=40, tol=0, dtype="float64", n_neighbors=0).fit(train)
     found = dcpf.evaluate(model, test, 10, history=history)
     W = model.transform(history)
     scores = W @ model.item_factors.T

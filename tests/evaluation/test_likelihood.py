@@ -18,7 +18,7 @@ def split():
 
 
 def fitted(element, train):
-    return DCPF(3, element, random_state=0, max_iter=30, tol=0, dtype="float64").fit(train)
+    return DCPF(3, element, random_state=0, max_iter=30, tol=0, dtype="float64", n_neighbors=0).fit(train)
 
 
 def held_out(train, test):
@@ -76,7 +76,7 @@ def test_the_law_that_made_the_data_is_the_most_likely():
     train, test = Counts.from_matrix(truth.counts).split(0.2, seed=0)
     per_entry = {}
     for element in (*ELEMENTS, "binary"):
-        model = DCPF(8, element, random_state=0).fit(train)
+        model = DCPF(8, element, random_state=0, n_neighbors=0).fit(train)
         per_entry[element] = dcpf.log_likelihood(model, test)
     counts = {name: one.counts_per_entry for name, one in per_entry.items() if name != "binary"}
     assert counts.pop("logarithmic") == pytest.approx(counts["shifted-nb"], abs=0.02)  # nearly the same law here

@@ -29,7 +29,7 @@ def plays() -> sparse.csr_array:
 @pytest.fixture(scope="module")
 def models(plays: sparse.csr_array) -> dict[str, dcpf.DCPF]:
     names = ("raw", "binary", *ELEMENTS)
-    return {name: dcpf.DCPF(8, name, max_iter=100, tol=0, random_state=0).fit(plays) for name in names}
+    return {name: dcpf.DCPF(8, name, max_iter=100, tol=0, random_state=0, n_neighbors=0).fit(plays) for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,9 @@ def test_the_binary_limit_is_drawn_as_sessions_and_it_is_said(
 
 def test_an_element_that_has_become_a_limit_is_drawn_as_that_limit(plays: sparse.csr_array) -> None:
     for element, binarized in ((dcpf.elements.Logarithmic(p=1.0), True), (dcpf.elements.Geometric(p=0.0), False)):
-        model = dcpf.DCPF(3, element, learn_element=False, max_iter=5, tol=0, random_state=0).fit(plays)
+        model = dcpf.DCPF(3, element, learn_element=False, max_iter=5, tol=0, random_state=0, n_neighbors=0).fit(
+            plays
+        )
         check = predictive_check(model, draws=1)
         assert (check.binarized, bool(check.drawn.sum() > 0)) == (binarized, True)
 
@@ -147,7 +149,7 @@ def test_blocks_hold_each_row_once_and_expect_little_more_than_the_limit() -> No
 
 def test_other_counts_are_compared_with_draws_of_their_users_only(plays: sparse.csr_array) -> None:
     users, items = [f"u{u}" for u in range(300)], [f"s{i}" for i in range(200)]
-    model = dcpf.DCPF(4, "geometric", max_iter=20, tol=0, random_state=0).fit(
+    model = dcpf.DCPF(4, "geometric", max_iter=20, tol=0, random_state=0, n_neighbors=0).fit(
         dcpf.Counts.from_matrix(plays, users, items)
     )
     entries = plays.tocoo()
@@ -179,7 +181,7 @@ def test_what_cannot_be_checked_is_refused(
     with pytest.raises(ValueError, match="found 5 x 200, but the model has 300 users x 200 items"):
         predictive_check(model, plays[:5])
     with pytest.raises(NotFittedError):
-        predictive_check(dcpf.DCPF())
+        predictive_check(dcpf.DCPF(n_neighbors=0))
     with pytest.raises(ValueError, match="draws must be a whole number >= 1, found 0"):
         predictive_check(model, draws=0)
     with pytest.raises(ValueError, match="knows none of these users, 'x' for one"):

@@ -21,7 +21,7 @@ class StopError(Exception):
 
 def test_a_record_is_what_the_library_gives_for_the_same_split_and_start(done: Reproduction) -> None:
     train, test = plays().split(0.2, seed=4)
-    model = dcpf.DCPF(3, "log", random_state=5, max_iter=300, tol=1e-3, accelerate=False).fit(train)
+    model = dcpf.DCPF.paper(3, "log", random_state=5, max_iter=300, tol=1e-3).fit(train)
     found = next(one for one in lines(done.folder) if one["job"]["model"] == "Log" and one["job"]["start"] == 1)
     expected = evaluate(model, test, 10, (0, 1, 2, 5))
     assert found["parameters"] == {"p": model.element_.p}

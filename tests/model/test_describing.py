@@ -15,7 +15,7 @@ def model() -> dcpf.DCPF:
     rng = np.random.default_rng(0)
     counts = rng.poisson(rng.gamma(0.5, 1.0, (25, 2)) @ rng.gamma(0.5, 1.0, (2, 12))) * rng.geometric(0.5, (25, 12))
     named = dcpf.Counts.from_matrix(counts, items=[f"s{i}" for i in range(12)]).with_names({"s3": "Three"})
-    return dcpf.DCPF(4, max_iter=30, tol=0, random_state=0, dtype="float64").fit(named)
+    return dcpf.DCPF(4, max_iter=30, tol=0, random_state=0, dtype="float64", n_neighbors=0).fit(named)
 
 
 def test_sizes_and_data_are_those_of_the_fit(model: dcpf.DCPF) -> None:

@@ -278,7 +278,10 @@ def test_more_components_than_users_is_fine_with_one_warning() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"n_components": 0}, "n_components must be a whole number >= 1, found 0"),
+        ({"n_components": -1}, "n_components must be a whole number >= 0, found -1"),
+        ({"n_neighbors": 1.5}, "n_neighbors must be a whole number >= 0, found 1.5"),
+        ({"n_components": 0, "n_neighbors": 0}, "both 0"),
+        ({"neighbor_prior": 0.0}, "neighbor_prior must be a positive number, found 0.0"),
         ({"n_components": 2.5}, "n_components .* 2.5"),
         ({"max_iter": -1}, "max_iter .* -1"),
         ({"tol": -1e-3}, "tol .* -0.001"),

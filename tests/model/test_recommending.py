@@ -25,7 +25,7 @@ def two_camps() -> Counts:
 
 
 COUNTS = two_camps()
-MODEL = dcpf.DCPF(4, "logarithmic", max_iter=60, tol=0.0, random_state=0, n_jobs=1).fit(COUNTS)
+MODEL = dcpf.DCPF(4, "logarithmic", max_iter=60, tol=0.0, random_state=0, n_jobs=1, n_neighbors=0).fit(COUNTS)
 
 
 def missing(user: int) -> str:
@@ -163,7 +163,7 @@ def test_a_matrix_with_another_number_of_items_is_refused_with_both_numbers() ->
 
 
 def test_nothing_can_be_asked_before_the_fit() -> None:  # row 37
-    blank = dcpf.DCPF()
+    blank = dcpf.DCPF(n_neighbors=0)
     for ask in (
         lambda: blank.recommend("user 3"),
         lambda: blank.predict_pairs("user 3", "item 1"),
@@ -225,7 +225,7 @@ def test_the_interval_holds_the_rates_drawn_from_the_posterior() -> None:
 
 
 def test_the_binary_limit_knows_no_expected_count() -> None:
-    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0).fit(COUNTS)
+    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0, n_neighbors=0).fit(COUNTS)
     assert np.isnan(binary.predict_pairs("user 3", ["item 1"]).counts).all()
     assert binary.recommend("user 3", n=2).to_frame()["count"].is_nan().all()
 
@@ -290,7 +290,7 @@ def test_a_history_of_nobody_in_particular_is_explained() -> None:
 
 
 def test_known_items_of_integer_models_are_found_by_number() -> None:
-    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0).fit(COUNTS.matrix)
+    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0, n_neighbors=0).fit(COUNTS.matrix)
     items, _ = model.recommend(3, n=2)
     assert items.dtype == np.int64
     assert model.explain(np.int64(3), items[0]).user == 3
@@ -300,7 +300,9 @@ def test_known_items_of_integer_models_are_found_by_number() -> None:
 def test_users_without_entries_get_what_is_popular() -> None:  # row 9
     counts = np.random.default_rng(0).poisson(np.linspace(0.05, 2.0, 20), (60, 20))
     counts[5], counts[:, 7] = 0, 0
-    model = dcpf.DCPF(2, "geometric", max_iter=50, tol=0.0, random_state=0).fit(sparse.csr_array(counts))
+    model = dcpf.DCPF(2, "geometric", max_iter=50, tol=0.0, random_state=0, n_neighbors=0).fit(
+        sparse.csr_array(counts)
+    )
     items, _ = model.recommend(5, n=20)
     assert len(items) == 20
     assert set(items[:4]) <= set(range(13, 20))
@@ -332,7 +334,7 @@ def test_a_history_of_others_is_not_passed_over_in_silence() -> None:
 
 
 def test_ids_are_the_same_however_they_are_spelt() -> None:
-    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0).fit(COUNTS.matrix)
+    model = dcpf.DCPF(2, "geometric", max_iter=5, tol=0.0, random_state=0, n_neighbors=0).fit(COUNTS.matrix)
     best = int(next(iter(model.recommend(5, n=1)))[0])
     for user in (5, "5", np.int32(5)):
         for key in (5, "5"):
@@ -365,7 +367,7 @@ def test_users_may_come_in_any_kind_of_list() -> None:
 
 
 def test_the_binary_limit_has_a_probability_of_any_only() -> None:
-    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0).fit(COUNTS)
+    binary = dcpf.DCPF(2, "binary", max_iter=5, tol=0.0, random_state=0, n_neighbors=0).fit(COUNTS)
     pairs = binary.predict_pairs("user 3", ["item 1"])
     np.testing.assert_array_equal(pairs.at_least(1), pairs.probabilities)
     assert np.isnan(pairs.at_least(2)).all()
@@ -382,7 +384,7 @@ def test_asking_side_by_side_leaves_blas_as_it_was() -> None:
         return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
 
     rng = np.random.default_rng(0)
-    model = dcpf.DCPF(2, "raw", max_iter=2, tol=0.0, random_state=0).fit(rng.poisson(0.5, (1500, 40)))
+    model = dcpf.DCPF(2, "raw", max_iter=2, tol=0.0, random_state=0, n_neighbors=0).fit(rng.poisson(0.5, (1500, 40)))
     before, expected = blas(), model.recommend(n=5).ranked.columns
     with ThreadPoolExecutor(6) as pool:
         for found in pool.map(lambda _: model.recommend(n=5).ranked.columns, range(12)):

@@ -57,9 +57,17 @@ def test_the_same_model_is_the_same_bytes(tmp_path: Path) -> None:
 
 def test_training_counts_can_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "lean.safetensors"
-    fitted().save(path, history=False)
+    model = fitted()
+    model.save(path, history=False)
     lean = dcpf.load(path)
     assert lean.history_ is None
+    with pytest.raises(ValueError, match=r"saved without its training counts.*history="):
+        lean.recommend("u03", exclude_seen=False)  # excitation comes from what users have
+    assert len(
+        next(iter(lean.recommend("u03", history=Counts.from_matrix(model.history_, model.users_, model.items_))))
+    )
+    fitted(n_neighbors=0).save(path, history=False)
+    lean = dcpf.load(path)
     with pytest.raises(ValueError, match=r"saved without its training counts.*history="):
         lean.recommend("u03")
     assert len(next(iter(lean.recommend("u03", n=15, exclude_seen=False)))) == 15

@@ -179,7 +179,7 @@ def test_rows_of_the_same_mean_fit_any_column_rate() -> None:
 
 
 def test_after_many_new_items_users_are_folded_in_with_their_own_rates() -> None:
-    model = fitted(COUNTS.select(items=np.arange(6)))
+    model = fitted(COUNTS.select(items=np.arange(6)), n_neighbors=0)
     model.partial_fit_items(COUNTS)
     why = model.explain(None, "i03", history={"i00": 1})
     assert (why.parts >= 0.0).all()

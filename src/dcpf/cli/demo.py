@@ -71,7 +71,7 @@ def demo(
 
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
     _tell_simulated(screen, truth)
-    model = _fit(screen, truth, DCPF(components, law, n_jobs=threads, random_state=seed, verbose=True))
+    model = _fit(screen, truth, DCPF(components, law, n_neighbors=0, n_jobs=threads, random_state=seed, verbose=True))
     listener, judged = _listeners(truth)
     inferred = model.sessions(truth.counts)
     _show_element(screen, truth, model.element_, inferred)

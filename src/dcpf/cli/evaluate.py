@@ -43,7 +43,10 @@ def evaluate(
         str, typer.Option(metavar="S,S,...", help="An item is relevant if its test count is larger than S.")
     ] = "0,1,2,5",
     test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = 0.2,
-    components: Annotated[int, typer.Option(help="Of COUNTS: length of a user's and an item's vector.")] = 100,
+    components: Annotated[int, typer.Option(help="Of COUNTS: length of a user's and an item's vector.")] = 50,
+    neighbors: Annotated[
+        int, typer.Option(help="Of COUNTS: how many items may make an item more likely; 0 is factors alone.")
+    ] = 200,
     element: Annotated[
         str, typer.Option(help="Of COUNTS: law of the counts in a session, as in dcpf fit.")
     ] = "shifted-nb",
@@ -69,14 +72,16 @@ def evaluate(
     dcpf evaluate COUNTS holds a part of the counts out, fits the rest, and judges the lists. dcpf evaluate MODEL TEST
     judges a model by counts that it was not fitted to.
     """
-    check_least(k=(k, 1), components=(components, 1), seed=(seed, 0), threads=(threads, 1))
+    check_least(k=(k, 1), components=(components, 0), neighbors=(neighbors, 0), seed=(seed, 0), threads=(threads, 1))
     levels = _levels(thresholds)
     _check_model_or_counts(file, test, history, against)
     if output is not None:
         check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
     chosen = columns(user_column, item_column, count_column)
     if test is None:
-        model, held_out = _fitted(read(file, **chosen), test_fraction, components, element, seed, threads)
+        model, held_out = _fitted(
+            read(file, **chosen), test_fraction, (components, neighbors), element, seed, threads
+        )
     else:
         model, held_out = load(file, threads), read(test, **chosen)
     before = None if history is None else read(history, **chosen)
@@ -116,7 +121,7 @@ def _tell(
 
 
 def _fitted(
-    counts: "Counts", test_fraction: float, components: int, element: str, seed: int, threads: int | None
+    counts: "Counts", test_fraction: float, sizes: tuple[int, int], element: str, seed: int, threads: int | None
 ) -> "tuple[DCPF, Counts]":
     """A model of one part of the counts, and the other part."""
     from dcpf import DCPF
@@ -125,7 +130,7 @@ def _fitted(
     console(stderr=True).print(
         f"{several(test.nnz, 'count')} held out, {several(train.nnz, 'count')} to learn from", soft_wrap=True
     )
-    model = DCPF(components, element, random_state=seed, n_jobs=threads, verbose=True)
+    model = DCPF(sizes[0], element, n_neighbors=sizes[1], random_state=seed, n_jobs=threads, verbose=True)
     return model.fit(train), test
 
 

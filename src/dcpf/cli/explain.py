@@ -90,13 +90,16 @@ def _show_history(screen: "Console", why: "Explanation", n: int) -> None:
 def _show_components(screen: "Console", why: "Explanation", model: "DCPF") -> None:
     made = table("component", "its top items", "part of\nthe score", "", words=2)
     order = (-why.components).argsort(kind="stable")[:_COMPONENTS]
-    parts = [*why.components[order].tolist(), why.score - float(why.components[order].sum())]
+    rest = float(why.components.sum() - why.components[order].sum())
+    parts = [*why.components[order].tolist(), rest, why.excited]
     spelt = numbers(parts)
-    for k, part, share in zip(order.tolist(), spelt[:-1], parts[:-1], strict=True):
+    for k, part, share in zip(order.tolist(), spelt, parts, strict=False):
         top = ", ".join(one.name for one in model.component(k, _ITEMS).items)
         made.add_row(str(k), word(top), part, f"{share / why.score:.0%}")
     others = len(why.components) - len(order)
     if others > 0:
-        made.add_row("", f"({several(others, 'other component')})", spelt[-1], f"{parts[-1] / why.score:.0%}")
+        made.add_row("", f"({several(others, 'other component')})", spelt[-2], f"{rest / why.score:.0%}")
+    if why.excited > 0.0:
+        made.add_row("", "(excited by the history)", spelt[-1], f"{why.excited / why.score:.0%}")
     heading(screen, "By component")
     screen.print(made)

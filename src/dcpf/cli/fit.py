@@ -45,7 +45,14 @@ def fit(
         Path, typer.Option("--output", "-o", show_default=False, help="The model file to write: .safetensors.")
     ],
     components: Annotated[
-        int | None, typer.Option(help="Length of a user's and an item's vector.  [default: 100]")
+        int | None, typer.Option(help="Length of a user's and an item's vector.  [default: 50]")
+    ] = None,
+    neighbors: Annotated[
+        int | None,
+        typer.Option(
+            help="How many items may make an item more likely: excitation. 0 is factors alone, as in the paper.  "
+            "[default: 200]"
+        ),
     ] = None,
     element: Annotated[
         str | None,
@@ -93,14 +100,14 @@ def fit(
 ) -> None:
     """Learn from a file of counts, and write a model."""
     check_least(
-        components=(components, 1), cap=(cap, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1),
-        seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
+        components=(components, 0), neighbors=(neighbors, 0), cap=(cap, 1), min_per_user=(min_per_user, 1),
+        min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(file, names))
     _check_replaced(output)
-    model = _model(warm_start, components, element).set_params(
+    model = _model(warm_start, components, neighbors, element).set_params(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed
     )
     counts = _read(
@@ -120,7 +127,7 @@ def fit(
         print_json(_as_dict(model, output, seconds))
     else:
         _tell(model, output, seconds)
-        _tell_next(model, output, history=not no_history)
+        _tell_next(model, output, file, history=not no_history)
 
 
 def _check_replaced(output: Path) -> None:
@@ -135,13 +142,13 @@ def _check_replaced(output: Path) -> None:
         raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
 
 
-def _model(warm_start: Path | None, components: int | None, element: str | None) -> "DCPF":
+def _model(warm_start: Path | None, components: int | None, neighbors: int | None, element: str | None) -> "DCPF":
     """An estimator that is new, or that starts from an older model."""
     from dcpf import elements
 
     if element is not None:
         elements.get(element)  # one that is not there is an error before anything is read
-    options = {"n_components": components, "element": element}
+    options = {"n_components": components, "n_neighbors": neighbors, "element": element}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if warm_start is not None:
         old = load(warm_start)
@@ -187,6 +194,7 @@ def _as_dict(model: "DCPF", output: Path, seconds: float) -> dict[str, Any]:
         "total": about.data["total"],
         "sessions_per_count": about.sessions_per_count,
         "components": about.components,
+        "neighbors": about.neighbors,
         "element": about.element,
         "parameters": about.parameters,
         "iterations": model.n_iter_,
@@ -200,8 +208,13 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     about, screen = model.describe(1, 1), console()
     entries, total = about.data["entries"], about.data["total"]
     screen.print(
-        f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')} and "
-        f"{seconds:.1f} seconds. {about.meaning}"
+        f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')}"
+        + (
+            f", and by what items others are excited, in {seconds:.1f} seconds. "
+            if about.neighbors
+            else f" and {seconds:.1f} seconds. "
+        )
+        + about.meaning
     )
     if about.sessions_per_count is not None:
         read_as = number(about.sessions_per_count)
@@ -209,11 +222,13 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
 
 
-def _tell_next(model: "DCPF", output: Path, *, history: bool) -> None:
+def _tell_next(model: "DCPF", output: Path, counts: Path, *, history: bool) -> None:
     """Commands to try, with ids of this model."""
     about, screen = model.describe(1, 1), console()
     user, popular = about.most_active[0], about.most_popular[0]
-    commands = [_command("recommend", output, user=user.id) + ("" if history else " --include-seen")]
+    commands = [
+        _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(str(counts))}")
+    ]
     commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
     best, _ = model.recommend(user.id, 1)
     if history and len(best):

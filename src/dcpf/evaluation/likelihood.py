@@ -10,7 +10,6 @@ from scipy import sparse
 from dcpf.counts import Counts, Ids
 from dcpf.evaluation.task import seen_by, stored_in, with_columns, with_ids, without
 from dcpf.inference.evidence import log_likelihood_of_counts
-from dcpf.kernels.lookup import pair_rates
 from dcpf.kernels.threads import Threads
 
 if TYPE_CHECKING:
@@ -66,24 +65,23 @@ def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likeliho
     """The log-likelihood of held-out counts and of the zeros beside them, at a cost of O(entries x components).
 
     Of the users who have a test count, all pairs are judged but those of the training counts; one that has a test
-    count as well is judged by that (`evaluate` leaves it out). The rate of a pair is its score, E[w] . E[h]. Each
-    adds -rate, which is all there is for a zero: that is one product of sums over users and items, less the pairs of
-    the training counts. With `history`, users are known by that alone, as in `evaluate`.
+    count as well is judged by that (`evaluate` leaves it out). The rate of a pair is its score. Each adds -rate,
+    which is all there is for a zero: that is one product of sums over users and items, and a sum over what users
+    have, less the pairs of the training counts. With `history`, users are known by that alone, as in `evaluate`.
     """
     users, matrix, before, notes = _held_out(model, test, history)
     if before is None:
         W = model.user_factors[model.users_.positions(users, "user")]
     else:
         W = model.transform(before.select(users=before.users.positions(users, "user")))
-    H = model.item_factors
-    seen = seen_by(model, before, users, model.items_)
-    if seen is None:
-        seen = sparse.csr_array(matrix.shape, dtype=np.int64)
+    have = seen_by(model, before, users, model.items_)
+    if have is None:
+        have = model._nothing_of(len(users))
         notes.append("the model has no training counts: their pairs count as if they had been held out")
-    seen = without(seen, stored_in(seen, matrix))
+    seen = without(have, stored_in(have, matrix))
     with Threads(model.n_jobs) as threads:
-        rates, of_seen = _rates(matrix, W, H, threads), _rates(seen, W, H, threads)
-        zeros = float(W.sum(axis=0, dtype=np.float64) @ H.sum(axis=0, dtype=np.float64) - of_seen.sum())
+        rates, of_seen = model._rates(W, matrix, have, threads), model._rates(W, seen, have, threads)
+        zeros = model._total_rate(W, have) - float(of_seen.sum())
         of_counts = np.nan
         if model.element_.limit != "binary":
             of_counts = float(log_likelihood_of_counts(matrix, rates, model.element_, threads).sum()) - zeros
@@ -110,10 +108,3 @@ def _held_out(model: "DCPF", test: Any, history: Any) -> tuple[Ids, sparse.csr_a
         notes.append(f"test counts of items that the model does not know, left out: {unknown:,}")
         matrix = without(matrix, matrix.indices >= len(model.items_))[:, : len(model.items_)]
     return counts.users.take(there), matrix, before, notes
-
-
-def _rates(matrix: sparse.csr_array, W: NDArray[Any], H: NDArray[Any], threads: Threads) -> Doubles:
-    """w . h at the stored entries, never quite 0."""
-    rates = np.empty(matrix.nnz)
-    threads.run(pair_rates, matrix.indptr, matrix.indptr, matrix.indices, (W, H), rates)
-    return np.maximum(rates, np.finfo(np.float64).tiny)

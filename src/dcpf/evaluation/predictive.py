@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, count_matrix
@@ -16,7 +17,7 @@ from dcpf.elements import Raw
 from dcpf.evaluation.check import Check, Ints
 from dcpf.model import DCPF
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
-from dcpf.simulate import draw_counts
+from dcpf.simulate import draw_counts, draw_excited
 
 Histogram = tuple[Ints, Ints]  # distinct counts, ascending, and how many entries have each
 
@@ -36,7 +37,8 @@ def predictive_check(
 
     As in the paper, they are drawn from E[W], E[H] and the learned element, so that draws differ by chance and not
     by what is uncertain about W and H. The cost is that of the sessions that are drawn, never of users x items, and
-    the memory that of `EVENTS` of them. The binary limit has no law of counts: there, sessions are drawn, which is
+    the memory that of `EVENTS` of them. Excitation is drawn given the counts of these
+    users. The binary limit has no law of counts: there, sessions are drawn, which is
     Poisson factorization of the binarized data.
 
     Parameters
@@ -56,8 +58,12 @@ def predictive_check(
     """
     check_is_fitted(model)
     check_whole(draws=draws)
-    data, users = _truth(model, counts)
-    W, H = model.user_factors[users], model.item_factors.astype(np.float64)
+    matrix, users = _truth(model, counts)
+    data = _histogram(matrix.data)
+    W, H = model._kept(model.user_factors[users]), model.item_factors.astype(np.float64)
+    excitation, have = model.excitation_, None
+    if excitation is not None:
+        have = sparse.csr_array((excitation.of_users(matrix).x, matrix.indices, matrix.indptr), shape=matrix.shape)
     law = model.element_ if model.element_.limit is None else Raw()
     rng = np.random.default_rng(seed)
     blocks = _blocks(W @ H.sum(axis=0).astype(W.dtype), EVENTS)
@@ -65,7 +71,10 @@ def predictive_check(
     for draw in range(draws):
         parts = []
         for j, block in enumerate(blocks):
-            parts.append(_histogram(draw_counts(W[block], H, law, rng)[0].data))
+            counted = draw_counts(W[block], H, law, rng)[0]
+            if have is not None and excitation is not None:
+                counted = counted + draw_excited(have[block], excitation.by_source, law, rng)[0]
+            parts.append(_histogram(counted.data))
             if progress is not None:
                 progress(draw * len(blocks) + j + 1, draws * len(blocks))
         drawn.append(_added(parts))
@@ -76,12 +85,12 @@ def predictive_check(
     return Check(model.element_, (len(W), len(H)), distinct, rows[0], rows[1:])
 
 
-def _truth(model: DCPF, counts: Any) -> tuple[Histogram, Any]:
-    """The histogram of the data, and whom of the model's users they are about."""
+def _truth(model: DCPF, counts: Any) -> tuple[sparse.csr_array, Any]:
+    """The data in the columns of the model, and whom of its users they are about."""
     if counts is None:
         if model.history_ is None:
             raise ValueError("the model was saved without its training counts: give the counts to check it against")
-        return _histogram(model.history_.data), slice(None)
+        return model.history_, slice(None)
     if has_ids(counts):
         return _known(model, Counts.of(counts))
     matrix, expected = count_matrix(counts), (len(model.users_), len(model.items_))
@@ -90,10 +99,10 @@ def _truth(model: DCPF, counts: Any) -> tuple[Histogram, Any]:
             f"counts: found {matrix.shape[0]:,} x {matrix.shape[1]:,}, but the model has {expected[0]:,} users x "
             f"{expected[1]:,} items: give a row and a column for each, or a table with ids"
         )
-    return _histogram(matrix.data), slice(None)
+    return matrix, slice(None)
 
 
-def _known(model: DCPF, counts: Counts) -> tuple[Histogram, Ints]:
+def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
     """The same of counts with ids: whoever and whatever the model does not know is left out, and it is said."""
     users, items = model.users_.find_all(counts.users), model.items_.find_all(counts.items)
     for what, places, ids in (("users", users, counts.users), ("items", items, counts.items)):
@@ -108,7 +117,10 @@ def _known(model: DCPF, counts: Counts) -> tuple[Histogram, Ints]:
     kept = (users[counts.entry_users] >= 0) & (items[counts.matrix.indices] >= 0)
     if not kept.any():
         raise ValueError("counts: no entry has both a user and an item that the model knows")
-    return _histogram(counts.matrix.data[kept]), users[users >= 0]
+    rows, columns = (np.cumsum(users >= 0) - 1)[counts.entry_users[kept]], items[counts.matrix.indices[kept]]
+    known = users[users >= 0]
+    matrix = sparse.csr_array((counts.matrix.data[kept], (rows, columns)), shape=(len(known), len(model.items_)))
+    return matrix.sorted_indices(), known
 
 
 def _histogram(values: NDArray[np.integer]) -> Histogram:

@@ -45,7 +45,7 @@ class Bench:
     def warm_up(self) -> None:
         """Let the kernels be compiled, so that the times of the first fits are theirs alone."""
         for model in MODELS:
-            DCPF(1, model.element, max_iter=1, tol=0.0, n_jobs=self.threads, random_state=0).fit(self.train)
+            DCPF.paper(1, model.element, max_iter=1, tol=0.0, n_jobs=self.threads, random_state=0).fit(self.train)
 
     def run(self, job: Job, watch: Watch | None = None) -> Record:
         """Fit, evaluate, and save the model if it is kept. `watch` is told of each iteration."""
@@ -79,14 +79,13 @@ class Bench:
             if watch is not None:
                 watch(iteration)
 
-        model = DCPF(
+        model = DCPF.paper(
             job.components,
             job.element,
             shape_prior=job.alpha,
             learn_element=job.p is None,
             max_iter=self.protocol.max_iter,
             tol=self.protocol.tol,
-            accelerate=False,  # as in the paper
             n_jobs=self.threads,
             random_state=self.protocol.seed + job.start,
             callback=told,

@@ -44,7 +44,7 @@ class Data:
     def from_matrix(cls, matrix: sparse.csr_array) -> Self:
         """Order the entries of a matrix with sorted indices and without repeated or stored zero entries."""
         users, items = (int(size) for size in matrix.shape)
-        counts = _distinct(matrix.data)
+        counts = distinct(matrix.data)
         cuts = cut(matrix.indptr, BLOCK_ENTRIES)
         # Arrays for all blocks together, which may lie in files
         entries = memory.empty((4, matrix.nnz), np.int32)
@@ -68,8 +68,8 @@ class Rows:
     @classmethod
     def from_matrix(cls, matrix: sparse.csr_array) -> Self:
         """Entries stay where they are."""
-        counts = _distinct(matrix.data)
-        codes, nowhere = _codes(counts, matrix.data), np.empty(0, dtype=np.int32)
+        counts = distinct(matrix.data)
+        codes, nowhere = codes_of(counts, matrix.data), np.empty(0, dtype=np.int32)
         entries = Entries(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), codes, nowhere)
         return cls((int(matrix.shape[0]), int(matrix.shape[1])), counts, entries)
 
@@ -86,7 +86,7 @@ def _block(
     n, n_items = users.stop - users.start, int(matrix.shape[1])
     indptr = (matrix.indptr[users.start : users.stop + 1] - here.start).astype(np.int64)
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
-    items, codes = matrix.indices[here], _codes(counts, matrix.data[here])
+    items, codes = matrix.indices[here], codes_of(counts, matrix.data[here])
     by_item = _stable_order(items, n_items)
     place = np.empty_like(by_item)
     place[by_item] = np.arange(len(by_item), dtype=np.int32)
@@ -100,13 +100,13 @@ def _block(
     return Block(users, by_user, Columns(ends, entries[3, here]))
 
 
-def _distinct(data: NDArray[np.integer]) -> NDArray[np.int64]:
+def distinct(data: NDArray[np.integer]) -> NDArray[np.int64]:
     """The distinct counts, ascending."""
     pieces = [np.unique(data[start : start + BLOCK_ENTRIES]) for start in range(0, len(data), BLOCK_ENTRIES)]
     return np.unique(np.concatenate(pieces)).astype(np.int64) if pieces else np.empty(0, dtype=np.int64)
 
 
-def _codes(counts: NDArray[np.int64], data: NDArray[np.integer]) -> NDArray[np.int32]:
+def codes_of(counts: NDArray[np.int64], data: NDArray[np.integer]) -> NDArray[np.int32]:
     """Which of the distinct counts each is."""
     if len(counts) and counts[-1] < BLOCK_ENTRIES:  # a table is quicker than a search
         table = np.zeros(int(counts[-1]) + 1, dtype=np.int32)

@@ -1,5 +1,8 @@
 """Users that the fit has not seen, and the sessions behind given counts, with the items held fixed."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +10,7 @@ from dcpf.elements import Element
 from dcpf.inference.data import Rows
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import Gammas, update_factors
-from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries
+from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries, sessions_at_rates
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
 
@@ -51,14 +54,25 @@ def fold_in(
 def expected_sessions(
     data: Rows, W: Gammas, H: Gammas, element: Element, shape_prior: tuple[float, float], threads: Threads
 ) -> NDArray[np.float64]:
-    """E[n_ui] at the stored entries, by rows."""
+    """E[n_ui] at the stored entries, by rows, where there are factors alone."""
     users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)
+    factors = (users.geometric, items.geometric)
+    return _sessions(data, element, sessions_at_entries, factors, threads)
+
+
+def sessions_at(data: Rows, rates: NDArray[np.float64], element: Element, threads: Threads) -> NDArray[np.float64]:
+    """E[n_ui] at the stored entries, by rows, where these are the rates."""
+    return _sessions(data, element, sessions_at_rates, rates, threads)
+
+
+def _sessions(
+    data: Rows, element: Element, kernel: Callable[..., None], rated_by: Any, threads: Threads
+) -> NDArray[np.float64]:
     _, c = natural(element)
     mean, spans = np.empty(len(data.by_user.indices)), np.empty((data.shape[0], 2))
 
     def attempt(table: Table) -> tuple[float, float]:
-        factors = (users.geometric, items.geometric)
-        threads.run(sessions_at_entries, data.by_user.indptr, data.by_user, table, c, factors, (mean, spans))
+        threads.run(kernel, data.by_user.indptr, data.by_user, table, c, rated_by, (mean, spans))
         return float(spans[:, 0].min()), float(spans[:, 1].max())
 
     Tables(data.counts, threads, learn_shape=False).run(element, (-c, -c), attempt)

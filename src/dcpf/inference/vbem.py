@@ -27,11 +27,13 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What stays the same through the iterations."""
+    """What a fit does not change."""
 
     shape_prior: tuple[float, float]  # aW, aH
     learn_element: bool
     learn_rates: bool
+    n_neighbors: int = 0
+    neighbor_prior: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.excitation import Exciting, Lists, excited, spread
+from dcpf.kernels.jit import kernel
+from dcpf.kernels.lookup import exact_score
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -176,6 +178,7 @@ def sort(keys: Integers, size: int) -> None:
 @kernel
 def rank_exactly(
     factors: tuple[Floats, Floats],
+    excitation: tuple[Exciting, Lists, int],
     order: Integers,
     error: tuple[float, float, float],
     excluded: Excluded,
@@ -184,11 +187,14 @@ def rank_exactly(
 ) -> None:
     """Rank what was kept by rounded scores by their exact ones: out = (columns, scores, sizes), best first.
 
+    excitation = (what the rows have, by what columns are excited, how many items there are to have).
     Kept column j is column order[j] of the factors and of `excluded`, which ascends by row. error = (scale, a, b): a
     score is scale times the rounded one, off by at most a of itself and b of the scale. If one that was dropped could
     belong to the best n, the row is ranked from all its exact scores.
     """
     W, H = factors
+    given, lists, items = excitation
+    dense = np.zeros(items + 1)
     scale, relative, absolute = error
     columns, scores, sizes = out
     stay = (kept.keys.shape[1] - RUN) // 2
@@ -199,10 +205,12 @@ def rank_exactly(
             partition(keys, 0, size, stay)
             size, dropped = stay, np.float64(score_of(keys[stay - 1]))
         sort(keys, size)
+        spread(given, row, 1.0, dense)
         found = 0
         for j in range(size):
             column = order[column_of(keys[j])]
-            found = insert(columns[row], scores[row], found, column, exact_score(W, row, H, column))
+            score = exact_score(W, row, H, column) + excited(lists, column, dense)
+            found = insert(columns[row], scores[row], found, column, score)
         if dropped >= 0.0 and scale * (dropped * (1.0 + relative) + absolute) >= scores[row, found - 1]:
             found = 0
             j = excluded.indptr[row]
@@ -210,7 +218,9 @@ def rank_exactly(
                 if j < excluded.indptr[row + 1] and excluded.indices[j] == column:
                     j += 1
                 else:
-                    found = insert(columns[row], scores[row], found, column, exact_score(W, row, H, column))
+                    score = exact_score(W, row, H, column) + excited(lists, column, dense)
+                    found = insert(columns[row], scores[row], found, column, score)
+        spread(given, row, 0.0, dense)
         sizes[row] = found
 
 
@@ -225,12 +235,3 @@ def insert(columns: Integers, scores: Doubles, size: int, column: int, score: fl
     if place < len(scores):
         scores[place], columns[place] = score, column
     return min(size + 1, len(scores))
-
-
-@summing_kernel
-def exact_score(W: Floats, row: int, H: Floats, column: int) -> float:
-    """sum_k w_k h_k, the products and the sum in float64."""
-    total = 0.0
-    for k in range(W.shape[1]):
-        total += np.float64(W[row, k]) * np.float64(H[column, k])
-    return total

@@ -96,3 +96,23 @@ def sessions_at_entries(
         log_rates(lam, c, t)
         _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
         spans[u, 0], spans[u, 1] = lowest, highest
+
+
+@kernel
+def sessions_at_rates(
+    start: int,
+    stop: int,
+    entries: Entries,
+    table: Table,
+    c: float,
+    lam: NDArray[np.float64],
+    out: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """E[n_ui] given the rate at each entry; out = (E[n] by entry, (lowest, highest) looked-up log rate by row)."""
+    mean, spans = out
+    for u in range(start, stop):
+        begin, end = entries.indptr[u], entries.indptr[u + 1]
+        t = np.empty(end - begin)
+        log_rates(lam[begin:end], c, t)
+        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
+        spans[u, 0], spans[u, 1] = lowest, highest

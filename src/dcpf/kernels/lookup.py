@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import exact_score
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, summing_kernel
 
 Floats = NDArray[np.floating]
 Integers = NDArray[np.integer]
@@ -60,3 +59,12 @@ def pair_rates(
     for u in range(start, stop):
         for e in range(indptr[u], indptr[u + 1]):
             out[e] = exact_score(W, u, H, indices[e])
+
+
+@summing_kernel
+def exact_score(W: Floats, row: int, H: Floats, column: int) -> float:
+    """sum_k w_k h_k, the products and the sum in float64."""
+    total = 0.0
+    for k in range(W.shape[1]):
+        total += np.float64(W[row, k]) * np.float64(H[column, k])
+    return total

@@ -121,8 +121,12 @@ class Asking(Fitted):
         if self.history_ is None:
             raise ValueError(
                 "the model was saved without its training counts, so it does not know what its users already have: "
-                "give these counts (history=, --history), or let known items come up again (exclude_seen=False, "
-                "--include-seen)"
+                + (
+                    "give these counts (history=, --history)"
+                    if self._excitation is not None
+                    else "give these counts (history=, --history), or let known items come up again "
+                    "(exclude_seen=False, --include-seen)"
+                )
             )
         return self.history_
 

@@ -11,9 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Id
 from dcpf.elements import Element
-from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import expected_sessions
-from dcpf.kernels.threads import Threads
 from dcpf.model.asking import Asking
 from dcpf.model.fitted import check_whole
 
@@ -53,6 +50,8 @@ class Description:
     data: dict[str, Any]  # of the fit: its users, items, entries, the total and the largest count, a checksum
     has_history: bool
     has_names: bool
+    neighbors: int  # by how many items an item may be excited
+    excited: float  # the part of all sessions that comes from excitation
     sessions: float  # of all users with all items
     sessions_per_count: float | None  # behind a count of the training data, if they were kept
     bounds: tuple[float, ...]  # after each iteration
@@ -77,6 +76,12 @@ class Describing(Asking):
         sums = self._column_sums()
         by_component = sums[0] * sums[1]
         activity, popularity = (X @ sums[1 - side].astype(X.dtype) for side, X in enumerate((W, H)))
+        excitation = self.excitation_
+        if excitation is not None:
+            popularity = excitation.share * popularity + excitation.by_item()
+            if self.history_ is not None:
+                activity = excitation.share * activity + excitation.by_user(excitation.of_users(self.history_))
+        total = float(popularity.sum(dtype=np.float64))
         return Description(
             element=self.element_.name,
             parameters=self.element_.parameters,
@@ -87,7 +92,9 @@ class Describing(Asking):
             data=dict(self._data_),
             has_history=self.history_ is not None,
             has_names=self.names_ is not None,
-            sessions=float(by_component.sum()),
+            neighbors=0 if excitation is None else excitation.sources.shape[1],
+            excited=0.0 if excitation is None else float(excitation.by_item().sum()) / total,
+            sessions=total,
             sessions_per_count=None if self.history_ is None else self._sessions_per_count(),
             bounds=tuple(self.bounds_.tolist()),
             most_active=self._shares(activity, n_items, users=True),
@@ -107,11 +114,7 @@ class Describing(Asking):
         return self._component(number, n_items, self._column_sums())
 
     def _sessions_per_count(self) -> float:
-        with Threads(self.n_jobs) as threads:
-            data = Rows.from_matrix(self._training_counts())
-            prior = self._settings_.shape_prior
-            W, H = self.user_posterior_, self.item_posterior_
-            return float(expected_sessions(data, W, H, self.element_, prior, threads).mean())
+        return float(self._sessions(self._training_counts(), self.user_posterior_).mean())
 
     def _column_sums(self) -> tuple[Doubles, Doubles]:
         """E[W] summed over users, and E[H] over items."""

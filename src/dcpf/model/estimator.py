@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf import elements
 from dcpf.counts import Counts, report
 from dcpf.elements import Element
-from dcpf.inference.data import Data, Rows
-from dcpf.inference.fold_in import expected_sessions
+from dcpf.inference.data import Data
 from dcpf.inference.momentum import accelerate
 from dcpf.inference.vbem import Ascent, Settings, State, converged, iterate, random_start
 from dcpf.kernels.threads import Threads, thread_count
@@ -51,10 +50,17 @@ class DCPF(
     Parameters
     ----------
     n_components : int
-        K, the length of a user's and an item's vector.
+        K, the length of a user's and an item's vector. With 0 there is one component, for how active users and how
+        popular items are, and excitation does the rest.
     element : str or Element
         The law of a session: "shifted-nb", "logarithmic", "geometric", "zero-truncated-poisson", one of the limits
         "raw" and "binary", or an object such as `dcpf.elements.Logarithmic(p=0.3)`, where learning then starts.
+    n_neighbors : int
+        How many items may excite an item: sessions with one bring sessions with another. 0 is factors alone, as in
+        the paper.
+    neighbor_prior : float
+        How many users must have an item before what they do counts as much as the prior on what it excites: that
+        items which go together excite each other.
     shape_prior : float or (float, float)
         Shape of the gamma priors of W and H; less than 1 makes vectors sparse.
     learn_element : bool
@@ -92,6 +98,8 @@ class DCPF(
         The bound (ELBO) after each iteration.
     n_iter_ : int
         How many iterations were made.
+    excitation_ : Excitation or None
+        By what items each item is excited (`sources`, a row for each item) and how much (`strength`).
     user_posterior_, item_posterior_ : Gammas
         q(W) and q(H), with `shape`, `row_rate`, `column_rate` and `mean`.
     user_factors, item_factors : array
@@ -106,9 +114,11 @@ class DCPF(
 
     def __init__(
         self,
-        n_components: int = 100,
+        n_components: int = 50,
         element: str | Element = "shifted-nb",
         *,
+        n_neighbors: int = 200,
+        neighbor_prior: float = 40.0,
         shape_prior: float | tuple[float, float] = 0.3,
         learn_element: bool = True,
         learn_rates: bool = True,
@@ -125,6 +135,8 @@ class DCPF(
     ) -> None:
         self.n_components = n_components
         self.element = element
+        self.n_neighbors = n_neighbors
+        self.neighbor_prior = neighbor_prior
         self.shape_prior = shape_prior
         self.learn_element = learn_element
         self.learn_rates = learn_rates
@@ -138,6 +150,15 @@ class DCPF(
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+
+    @classmethod
+    def paper(cls, n_components: int = 100, element: str | Element = "shifted-nb", **parameters: Any) -> Self:
+        """The model of the paper, and its iterations: factors alone, and VBEM without acceleration.
+
+        Gouvert, Oberlin and Févotte, "Recommendation from Raw Data with Adaptive Compound Poisson Factorization",
+        UAI 2019. All other parameters may be given as for `DCPF`.
+        """
+        return cls(n_components, element, **{"n_neighbors": 0, "accelerate": False, "shape_prior": 0.3} | parameters)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from counts: a `Counts`, a table of users, items and counts, or a users x items matrix.
@@ -184,6 +205,9 @@ class DCPF(
             finally:  # whatever ended the iterations, what they have reached is kept
                 if good is not None:
                     self._take_over(counts, settings, good, bounds)
+            if settings.n_neighbors:
+                bar.say("Learning by what items others are excited")
+                self._learn_excitation(threads)
         if not stopped and self.tol > 0.0:
             warnings.warn(
                 f"the bound still rises after max_iter={self.max_iter} iterations; raise max_iter, or set tol=0 "
@@ -224,9 +248,7 @@ class DCPF(
         """
         check_is_fitted(self)
         matrix = self._training_counts() if X is None else self._known_users(X)
-        with Threads(self.n_jobs) as threads:
-            W, H, prior = self.user_posterior_, self.item_posterior_, self._settings_.shape_prior
-            mean = expected_sessions(Rows.from_matrix(matrix), W, H, self.element_, prior, threads)
+        mean = self._sessions(matrix, self.user_posterior_)
         return sparse.csr_array((mean, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
 
     def _known_users(self, X: Any) -> sparse.csr_array:
@@ -256,7 +278,12 @@ class DCPF(
 
     def _settings(self) -> Settings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
-        check_whole(n_components=self.n_components, max_iter=self.max_iter)
+        check_whole(max_iter=self.max_iter)
+        check_whole(n_components=self.n_components, n_neighbors=self.n_neighbors, least=0)
+        if not (self.n_components or self.n_neighbors):
+            raise ValueError("n_components and n_neighbors are both 0: there would be nothing to learn")
+        if not (_is_real(self.neighbor_prior) and 0.0 < self.neighbor_prior < math.inf):
+            raise ValueError(f"neighbor_prior must be a positive number, found {self.neighbor_prior!r}")
         if not (_is_real(self.tol) and 0.0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a number >= 0, found {self.tol!r}")
         if str(np.dtype(self.dtype)) not in ("float32", "float64"):
@@ -269,15 +296,26 @@ class DCPF(
         thread_count(self.n_jobs)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
-        return Settings((float(pair[0]), float(pair[1])), bool(self.learn_element), bool(self.learn_rates))
+        return Settings(
+            shape_prior=(float(pair[0]), float(pair[1])),
+            learn_element=bool(self.learn_element),
+            learn_rates=bool(self.learn_rates),
+            n_neighbors=int(self.n_neighbors),
+            neighbor_prior=float(self.neighbor_prior),
+        )
+
+    @property
+    def _size(self) -> int:
+        """K: one component for activity and popularity, where there are none for tastes."""
+        return int(self.n_components) or 1
 
     def _start(self, counts: Counts, data: Data) -> tuple[Element, tuple[Floats, Floats]]:
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            W, H = random_start(data, self.n_components, np.random.default_rng(self.random_state), dtype)
+            W, H = random_start(data, self._size, np.random.default_rng(self.random_state), dtype)
             if self.warm_start and hasattr(self, "item_posterior_"):
-                if self._n_features_out != self.n_components:
+                if self._n_features_out != self._size:
                     raise ValueError(
                         f"warm_start: the model has {self._n_features_out} components, n_components is now "
                         f"{self.n_components}; they must be the same"
@@ -297,12 +335,12 @@ class DCPF(
     def _given_start(self, side: int, rows: int) -> Floats:
         name, dtype = ("E[W]", "E[H]")[side], np.dtype(self.dtype)
         array = np.array(self.init[side], dtype=dtype, order="C")
-        if array.shape != (rows, self.n_components):
-            raise ValueError(f"init: {name} must have shape ({rows}, {self.n_components}), found {array.shape}")
+        if array.shape != (rows, self._size):
+            raise ValueError(f"init: {name} must have shape ({rows}, {self._size}), found {array.shape}")
         if not (np.isfinite(array).all() and (array > 0.0).all()):
             raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
         level = float(np.max(self.init[0])) * float(np.max(self.init[1]))
-        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self.n_components:
+        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self._size:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
                 "scale them, or use dtype='float64'"

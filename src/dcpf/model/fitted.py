@@ -16,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import fold_in
+from dcpf.inference.excitation import Excitation, learn_excitation
+from dcpf.inference.fold_in import expected_sessions, fold_in, sessions_at
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
+from dcpf.kernels.lookup import pair_rates
 from dcpf.kernels.threads import Threads
 from dcpf.ranking.lists import Catalogue
 
 Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
 
 
 class Fitted:
@@ -43,6 +46,7 @@ class Fitted:
     _data_: dict[str, Any]  # what the training counts were: sizes and a checksum
     _typical_rates: tuple[float, float]  # the mean b of users, and of items, that have entries
     _stream_: tuple[Totals, float] | None = None  # what `partial_fit` goes on with besides; None after a fit
+    _excitation: Excitation | None = None  # None where there is none, or where it is to be learned when asked for
 
     def _keep(self, W: Gammas, H: Gammas) -> None:
         """Take q(W) and q(H) over; their means are computed when they are asked for."""
@@ -60,6 +64,7 @@ class Fitted:
             float(W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
             float(H.row_rate[np.unique(counts.matrix.indices)].mean()),
         )
+        self._excitation = None
         self._keep(W, H)
 
     def __getstate__(self) -> Any:
@@ -87,6 +92,64 @@ class Fitted:
     def components_(self) -> Floats:
         """E[H] transposed, K x items, as scikit-learn names it."""
         return self.item_factors.T
+
+    @property
+    def excitation_(self) -> Excitation | None:
+        """What items add to the rates of others: `sources`, `strength`. None for a model of factors alone.
+
+        A fit learns it last. After `partial_fit` and `partial_fit_items` it is learned anew when it is asked for.
+        """
+        check_is_fitted(self)
+        if self._excitation is None and self._settings_.n_neighbors and self.history_ is not None:
+            with Threads(self.n_jobs) as threads:
+                self._learn_excitation(threads)
+        return self._excitation
+
+    def _learn_excitation(self, threads: Threads) -> None:
+        settings, factors = self._settings_, (self.user_factors, self.item_factors)
+        if settings.n_neighbors and self.history_ is not None:
+            self._excitation = learn_excitation(
+                self.history_, settings.n_neighbors, settings.neighbor_prior, factors, self.element_, threads
+            )
+
+    def _kept(self, W: Floats) -> Floats:
+        """Of E[W], what the factors keep beside excitation."""
+        excitation = self.excitation_
+        return W if excitation is None else (W * excitation.share).astype(W.dtype)
+
+    def _rates(self, W: Floats, pairs: sparse.csr_array, seen: sparse.csr_array, threads: Threads) -> Doubles:
+        """The rates at the stored entries of `pairs`, of users with these factors and counts; never quite 0."""
+        rates, excitation = np.empty(pairs.nnz), self.excitation_
+        factors = (self._kept(W), self.item_factors)
+        threads.run(pair_rates, pairs.indptr, pairs.indptr, pairs.indices, factors, rates)
+        if excitation is not None:
+            rates += excitation.at(pairs, excitation.of_users(seen), threads)
+        return np.maximum(rates, np.finfo(np.float64).tiny)
+
+    def _total_rate(self, W: Floats, seen: sparse.csr_array) -> float:
+        """The sum of the rates of users with these factors and counts, with all items."""
+        sums = (X.sum(axis=0, dtype=np.float64) for X in (self._kept(W), self.item_factors))
+        total = float(np.dot(*sums))
+        if (excitation := self.excitation_) is not None:
+            total += float(excitation.by_user(excitation.of_users(seen)).sum())
+        return total
+
+    def _nothing_of(self, users: int) -> sparse.csr_array:
+        """What users have of whom nothing is known."""
+        if self.excitation_ is not None:
+            raise ValueError(
+                "the model was saved without its training counts, and its rates depend on them: give history="
+            )
+        return sparse.csr_array((users, len(self.items_)), dtype=np.int64)
+
+    def _sessions(self, counts: sparse.csr_array, W: Gammas) -> Doubles:
+        """E[n] behind the counts of users with this q(W), where these are all they have."""
+        data, element = Rows.from_matrix(counts), self.element_
+        with Threads(self.n_jobs) as threads:
+            if self.excitation_ is None:
+                prior = self._settings_.shape_prior
+                return expected_sessions(data, W, self.item_posterior_, element, prior, threads)
+            return sessions_at(data, self._rates(W.mean, counts, counts, threads), element, threads)
 
     @property
     def _catalogue(self) -> Catalogue:
@@ -169,11 +232,11 @@ def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
     return {**sizes, "checksum": digest.hexdigest()}
 
 
-def check_whole(**given: object) -> None:
-    """Refuse what is not a whole number >= 1, by its name."""
+def check_whole(*, least: int = 1, **given: object) -> None:
+    """Refuse what is not a whole number, or less than the least there may be, by its name."""
     for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
-            raise ValueError(f"{name} must be a whole number >= 1, found {value!r}")
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, found {value!r}")
 
 
 def warn_caller(message: str) -> None:

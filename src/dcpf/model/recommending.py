@@ -10,8 +10,7 @@ from scipy.special import digamma
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id
-from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import expected_sessions
+from dcpf.inference.excitation import Excitation
 from dcpf.inference.updates import Gammas
 from dcpf.kernels.threads import Threads
 from dcpf.model.asking import Asking, as_mapping, is_one, moments, one_or_several
@@ -19,7 +18,10 @@ from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
-from dcpf.ranking.top import top_n
+from dcpf.ranking.top import Excited, top_n
+
+Doubles = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 
 class Recommending(Asking):
@@ -65,16 +67,21 @@ class Recommending(Asking):
         asked = None if everyone else self._asked(users, history, popular=unknown == "popular")
         ids = list(self.users_) if asked is None else asked.ids
         left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
-        if exclude_seen:
-            left_out = self._training_counts() if asked is None else self._seen(asked)
+        excitation, excited = self.excitation_, None
+        if exclude_seen or excitation is not None:
+            seen = self._training_counts() if asked is None else self._seen(asked)
+            left_out = seen if exclude_seen else left_out
+            if excitation is not None:
+                excited = Excited(excitation.of_users(seen), excitation.lists, excitation.by_source)
         if deny_by_user:
             left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
-        W, H = self.user_factors if asked is None else asked.mean, self.item_factors
+        W, H = self._kept(self.user_factors if asked is None else asked.mean), self.item_factors
         candidates = self._candidates(allow, deny)
         if candidates is not None:
             H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
+            excited = None if excited is None else excited.among(candidates)
         with Threads(self.n_jobs) as threads:
-            ranked = top_n(W, H, n, left_out.sorted_indices(), threads)
+            ranked = top_n(W, H, n, left_out.sorted_indices(), threads, excited)
         if candidates is not None:
             ranked = ranked.renumbered(candidates)
         return Recommendations(ids, self._catalogue, ranked, single, self.element_)
@@ -101,10 +108,29 @@ class Recommending(Asking):
         w, w2 = (moment[rows] for moment in asked.moments())
         H = self.item_posterior_
         h, h2 = moments(H.shape[places], H.row_rate[places][:, None] + H.column_rate)
-        mean = w * h
-        variance = (w2 * h2 - mean**2).sum(axis=1)
+        products = w * h
+        mean: Doubles = products.sum(axis=1)
+        variance: Doubles = (w2 * h2 - products**2).sum(axis=1)
+        if (excitation := self.excitation_) is not None:
+            by_excitation = self._excited_pairs(excitation, self._seen(asked), np.array(rows), places)
+            mean = excitation.share * mean + by_excitation[0]
+            variance = excitation.share**2 * variance + by_excitation[1]
         ids = [asked.ids[row] for row in rows]
-        return Predictions(ids, places, self._catalogue, self.element_, mean.sum(axis=1), variance)
+        return Predictions(ids, places, self._catalogue, self.element_, mean, variance)
+
+    def _excited_pairs(
+        self, excitation: Excitation, seen: sparse.csr_array, rows: Places, items: Places
+    ) -> tuple[Doubles, Doubles]:
+        """Mean and variance of what excitation adds to the rates of pairs, where these rows have `seen`."""
+        order = np.argsort(rows, kind="stable")
+        indptr = np.searchsorted(rows[order], np.arange(seen.shape[0] + 1))
+        ones = np.ones(len(items), dtype=np.int8)
+        pairs = sparse.csr_array((ones, items[order].astype(np.int32), indptr), shape=seen.shape)
+        mean, variance, given = np.empty(len(items)), np.empty(len(items)), excitation.of_users(seen)
+        with Threads(self.n_jobs) as threads:
+            mean[order] = excitation.at(pairs, given, threads)
+            variance[order] = excitation.variance_at(pairs, given, threads)
+        return mean, variance
 
     def similar_items(self, items: Any, n: int = 10) -> Similar:
         """The n items whose listeners are most alike: by the cosine of where their sessions come from."""
@@ -131,24 +157,30 @@ class Recommending(Asking):
         if len(asked.ids) != 1:
             raise ValueError(f"an explanation is for one user, found {len(asked.ids):,}; pass user= to say which")
         seen, q, prior = self._seen(asked), asked.alone(), self._settings_.shape_prior
-        known, counts = seen.indices.astype(np.int64), seen.data
-        with Threads(self.n_jobs) as threads:
-            sessions = expected_sessions(
-                Rows.from_matrix(seen), q, self.item_posterior_, self.element_, prior, threads
-            )
+        known, counts, sessions = seen.indices.astype(np.int64), seen.data, self._sessions(seen, q)
         shape, rate = asked.shape[0].astype(np.float64), asked.rate[0]
         geometric = _geometric(q, np.zeros(1, dtype=np.int64)) * _geometric(self.item_posterior_, known)
         shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
         h = self.item_factors[place].astype(np.float64)
         by_prior, parts = parts_by_item(shares, (shape, rate), prior[0], h)
+        components, excited = shape / rate * h, np.zeros(len(parts))
+        if (excitation := self.excitation_) is not None:
+            by_prior, parts, components = (
+                by_prior * excitation.share,
+                parts * excitation.share,
+                components * excitation.share,
+            )
+            strengths = excitation.by_source[:, [place]].toarray()[known, 0]
+            excited = excitation.of_users(seen).x.astype(np.float64) * strengths
+        parts = parts + excited
         order = np.argsort(-parts, kind="stable")
-        components = shape / rate * h
         return Explanation(
             user=asked.ids[0],
             item=place,
             catalogue=self._catalogue,
-            score=float(components.sum()),
+            score=float(components.sum() + excited.sum()),
             components=components,
+            excited=float(excited.sum()),
             prior=by_prior,
             items=known[order],
             counts=counts[order],

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf import elements, store
 from dcpf.counts import Ids, Strings
 from dcpf.elements import Element, Totals
+from dcpf.inference.excitation import Excitation
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
 from dcpf.model.fitted import Fitted
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, NDArray[Any]]
 Path = str | os.PathLike[str]
+
+_EXCITATION = ("sources", "strength", "mass")
 
 
 class Saving(Fitted):
@@ -43,6 +46,8 @@ class Saving(Fitted):
             arrays |= _strings_to_arrays("names", self.names_)
         if history and self.history_ is not None:
             arrays |= _counts_to_arrays(self.history_)
+        if (excitation := self.excitation_) is not None:
+            arrays |= {f"excitation.{name}": getattr(excitation, name) for name in _EXCITATION}
         if self._stream_ is not None:
             totals, passes = self._stream_
             arrays |= {"stream": np.array([*totals, passes])}
@@ -56,7 +61,12 @@ class Saving(Fitted):
             "settings": dataclasses.asdict(self._settings_) | {"shape_prior": list(self._settings_.shape_prior)},
             "typical_rates": list(self._typical_rates),
             "data": self._data_,
-        }
+        } | self._facts_of_excitation()
+
+    def _facts_of_excitation(self) -> dict[str, Any]:
+        if (excitation := self.excitation_) is None:
+            return {}
+        return {"excitation": {name: getattr(excitation, name) for name in ("weight", "scale", "share")}}
 
     def _restore(self, arrays: Arrays, description: Mapping[str, Any]) -> None:
         """Become the model that these arrays and this description tell of."""
@@ -74,6 +84,10 @@ class Saving(Fitted):
         _check(W.shape.shape[1] == H.shape.shape[1] and W.shape.dtype == H.shape.dtype, "W and H do not match")
         _check(self.names_ is None or len(self.names_) == len(self.items_), "not a name for each item")
         self._keep(W, H)
+        if "excitation" in description:
+            sources, strength, mass = (arrays[f"excitation.{name}"] for name in _EXCITATION)
+            excitation = Excitation(sources, strength, mass, **description["excitation"])
+            self._excitation = _checked(excitation, len(self.items_))
         if "stream" in arrays:
             *totals, passes = arrays["stream"].tolist()
             self._stream_ = Totals(*totals), passes
@@ -85,7 +99,7 @@ def load(path: Path) -> "DCPF":
 
     arrays, description = store.read(path)
     try:
-        parameters = description["parameters"]
+        parameters = {"n_neighbors": 0} | description["parameters"]  # of a time before there were any
         element = parameters["element"]
         if not isinstance(element, str):
             parameters = parameters | {"element": _element_from_plain(element)}
@@ -112,14 +126,23 @@ def _gammas_from_arrays(side: str, arrays: Arrays, rows: int) -> Gammas:
     return Gammas(shape, row_rate, column_rate)
 
 
+def _checked(excitation: Excitation, items: int) -> Excitation:
+    sources, strength, mass = excitation.sources, excitation.strength, excitation.mass
+    fits = sources.ndim == 2 and len(sources) == items and strength.shape == sources.shape and mass.shape == (items,)
+    types = [array.dtype.name for array in (sources, strength, mass)] == ["int32", "float32", "float64"]
+    _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
+    _check(not sources.size or (sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items")
+    return excitation
+
+
 def _parameters_to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in parameters.items() if name != "callback"}
     plain["element"] = value if isinstance(value := plain["element"], str) else _element_to_plain(value)
     plain["init"] = value if isinstance(value := plain["init"], str) else "random"
     plain["dtype"] = str(np.dtype(plain["dtype"]))
-    for name in ("n_components", "max_iter", "n_jobs", "random_state"):
+    for name in ("n_components", "n_neighbors", "max_iter", "n_jobs", "random_state"):
         plain[name] = int(value) if isinstance(value := plain[name], int | np.integer) else None
-    plain["tol"] = float(plain["tol"])
+    plain["tol"], plain["neighbor_prior"] = float(plain["tol"]), float(plain["neighbor_prior"])
     prior = plain["shape_prior"]
     plain["shape_prior"] = [float(one) for one in prior] if isinstance(prior, tuple | list) else float(prior)
     return plain | {

@@ -25,10 +25,13 @@ _PASSES_OF_A_FIT = 20.0  # a fitted model has settled: new users move it as late
 class Streaming(Updating):
     """The state of a stream is the model itself, and how often its counts were seen."""
 
-    n_components: int
     element: str | Element
     dtype: Any
     random_state: Any
+
+    @property
+    def _size(self) -> int:
+        raise NotImplementedError
 
     def _settings(self) -> Settings:
         raise NotImplementedError
@@ -104,8 +107,8 @@ class Streaming(Updating):
 
     def _begin(self, batch: sparse.csr_array) -> Stream:
         rng, dtype, items = np.random.default_rng(self.random_state), np.dtype(self.dtype), int(batch.shape[1])
-        level = np.sqrt(batch.nnz / (batch.shape[0] * items * self.n_components))
-        start = (level * rng.exponential(size=(items, self.n_components))).astype(dtype)
+        level = np.sqrt(batch.nnz / (batch.shape[0] * items * self._size))
+        start = (level * rng.exponential(size=(items, self._size))).astype(dtype)
         return stochastic.begin(elements.get(self.element), start)
 
     def _stream(self, joined: "_Joined", threads: Threads) -> Stream:

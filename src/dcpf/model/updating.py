@@ -61,8 +61,11 @@ class Updating(Fitted):
             history = sparse.csr_array(replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
         if names is not None or counts.names is not None:
             names = merge_names((names, old), (counts.names, new), len(ids))
+        known = self._excitation
         self.items_, self.names_, self.history_ = ids, names, history
         self._keep(self.user_posterior_, H)
+        # Learned anew when it is asked for, if there are counts to learn from
+        self._excitation = None if known is None or history is not None else known.moved(old, len(ids))
         return self
 
     def forget_users(self, users: Iterable[Id]) -> Self:

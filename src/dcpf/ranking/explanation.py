@@ -19,8 +19,9 @@ Doubles = NDArray[np.float64]
 class Explanation:
     """The expected sessions of a user with an item, taken apart in two ways that both add up to the score.
 
-    By component: w_k h_k. By history: w_k is the prior's share and one share of each item in the history,
-    E[c_jk] / rate_k, so that the score is the prior's part and one part of each of these items.
+    By component: w_k h_k, of which the factors keep a share if there is excitation, and all excitation together. By
+    history: w_k is the prior's share and one share of each item in the history, E[c_jk] / rate_k; with what the item
+    excites, x_j s_ji, these are its part. So the score is the prior's part and one part of each of these items.
     """
 
     user: Id | None
@@ -28,6 +29,7 @@ class Explanation:
     catalogue: Catalogue
     score: float
     components: Doubles  # the part of each component
+    excited: float  # the part of excitation, 0 without
     prior: float  # the part that is there without any history
     items: NDArray[np.int64]  # the history: places in the catalogue, the largest part first
     counts: NDArray[np.int64]  # raw counts
@@ -56,6 +58,7 @@ class Explanation:
             "name": self.catalogue.named(self.item),
             "score": self.score,
             "prior": self.prior,
+            "excited": self.excited,
             "components": [{"component": int(k), "part": float(self.components[k])} for k in order],
             "history": self.to_frame().to_dicts(),
         }

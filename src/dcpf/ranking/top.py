@@ -1,4 +1,7 @@
-"""The n best columns for each row by score w . h, in blocks and threads, without a rows x columns array."""
+"""The n best columns for each row by score, in blocks and threads, without a rows x columns array.
+
+A score is w . h, and what the items that a row has add to it by excitation.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -7,12 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.kernels.best import RUN, Excluded, Kept, keep_best, nothing_kept, rank_exactly
+from dcpf.kernels.excitation import Exciting, Lists, add_excited
 from dcpf.kernels.threads import Threads, one_blas_thread
 
 Floats = NDArray[np.floating]
 
 _ROWS, _COLUMNS = 512, 512  # of a tile of scores, which stays in cache
 _WORTH_SORTING = 64  # rows, from which on it pays to sort the columns
+_SCORES = 2**21  # of a tile of whole rows, where there is excitation
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,32 @@ class Ranked:
         return replace(self, columns=numbers[self.columns])
 
 
-def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Threads) -> Ranked:
-    """For each row of W the n rows of H with the largest w . h, without the stored entries of `excluded`.
+@dataclass(frozen=True)
+class Excited:
+    """What excitation adds to the scores: sum_j x_rj s_jc for row r and column c, over the items j that r has."""
+
+    given: Exciting  # x of the rows
+    lists: Lists  # s by columns
+    by_source: sparse.csr_array  # s with a row for each item, and the columns
+
+    @classmethod
+    def none(cls, rows: int, columns: int) -> "Excited":
+        """No excitation."""
+        places, values = np.empty((columns, 0), dtype=np.int32), np.empty((columns, 0), dtype=np.float32)
+        given = Exciting(np.zeros(rows + 1, dtype=np.int64), places.reshape(-1), values.reshape(-1))
+        return cls(given, Lists(places, values), sparse.csr_array(values.reshape(0, columns)))
+
+    def among(self, columns: NDArray[np.int64]) -> "Excited":
+        """The same for some columns only."""
+        lists = Lists(self.lists.sources[columns], self.lists.strength[columns])
+        by_source: sparse.csr_array = self.by_source[:, columns]
+        return Excited(self.given, lists, by_source)
+
+
+def top_n(
+    W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Threads, excited: Excited | None = None
+) -> Ranked:
+    """For each row of W the n rows of H with the largest scores, without the stored entries of `excluded`.
 
     Factors must not be negative. The scores are float64, equal ones are ranked by their number. The ranking is that
     of the exact scores: matrix products in float32 only choose whom to score exactly. So it is the same for one row
@@ -42,7 +71,8 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
     left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32))
-    candidates = _Candidates(W, H, left_out)
+    candidates = _Candidates(W, H, left_out) if excited is None else _ExcitedCandidates(W, H, left_out, excited)
+    excited = excited or Excited.none(rows, columns)
 
     def rank_blocks(start: int, stop: int) -> None:
         for first in range(start * _ROWS, min(stop * _ROWS, rows), _ROWS):
@@ -50,7 +80,9 @@ def top_n(W: Floats, H: Floats, n: int, excluded: sparse.csr_array, threads: Thr
             best = candidates.of(block, n)
             out = (best_columns[block], best_scores[block], sizes[block])
             mine = Excluded(left_out.indptr[first : block.stop + 1], left_out.indices)
-            rank_exactly((W[block], H), candidates.order, candidates.error, mine, best, out)
+            given = excited.given._replace(indptr=excited.given.indptr[first : block.stop + 1])
+            excitation = (given, excited.lists, excited.by_source.shape[0])
+            rank_exactly((W[block], H), excitation, candidates.order, candidates.error, mine, best, out)
 
     blocks = -(-rows // _ROWS)
     if blocks > 1 and columns:
@@ -104,6 +136,40 @@ class _Candidates:
             np.matmul(W if len(rows) == len(W) else W[rows], part.T, out=tile[:, : len(part)])
             tile[:, len(part) :] = -1.0
             keep_best(tile, rows, start, mine, best)
+        return best
+
+
+class _ExcitedCandidates:
+    """The same where there is excitation, which spreads over all columns: all rounded scores are computed."""
+
+    def __init__(self, W: Floats, H: Floats, excluded: Excluded, excited: Excited) -> None:
+        # One scale for both parts of a score: what one side's factors are divided by, the other's are multiplied by
+        ratio = float(H.max(initial=0.0)) / (float(W.max(initial=0.0)) or 1.0) if W.dtype == np.float64 else 1.0
+        self._W = (W * np.sqrt(ratio or 1.0)).astype(np.float32)
+        self._H = (H / np.sqrt(ratio or 1.0)).astype(np.float32)
+        self._excluded, self._given = excluded, excited.given
+        by_source = excited.by_source
+        self._targets = (by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32), by_source.data)
+        self.order = np.arange(len(H))
+        terms = W.shape[1] + int(np.diff(excited.given.indptr).max(initial=0))
+        float32 = np.finfo(np.float32)
+        self.error = (1.0, 2.0 * (terms + 4) * float(float32.eps), 4.0 * terms * float(float32.tiny))
+
+    def of(self, block: slice, n: int) -> Kept:
+        """The best n of these rows, and some more."""
+        columns = len(self._H)
+        width = -(-columns // RUN) * RUN
+        best = nothing_kept(block.stop - block.start, n)
+        mine = Excluded(self._excluded.indptr[block.start : block.stop + 1], self._excluded.indices)
+        step = max(1, _SCORES // width)
+        buffer = np.empty((min(step, block.stop - block.start), width), dtype=np.float32)
+        for start in range(block.start, block.stop, step):
+            rows = np.arange(start, min(start + step, block.stop))
+            tile = buffer[: len(rows)]
+            np.matmul(self._W[rows[0] : rows[-1] + 1], self._H.T, out=tile[:, :columns])
+            add_excited(rows, self._given, self._targets, tile)
+            tile[:, columns:] = -1.0
+            keep_best(tile, rows - block.start, 0, mine, best)
         return best
 
 

@@ -1,0 +1,217 @@
+"""Excitation: sessions with one item bring sessions with others.
+
+At an entry (u, i) it adds sum_j x_uj s_ji to the rate, over the sources j of i that the user has. What users have is
+given by rows of x, `Exciting`; the strengths s_ji by items, `Lists`. Rows of both are ascending.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.kernels.jit import kernel
+from dcpf.kernels.lookup import find
+from dcpf.kernels.sweep import Floats, log_rates, rates
+from dcpf.kernels.table import Table, look_up
+
+Doubles = NDArray[np.float64]
+Integers = NDArray[np.integer]
+
+_FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
+
+
+class Exciting(NamedTuple):
+    """What users have: x[e] of item indices[e], for indptr[u] <= e < indptr[u + 1]."""
+
+    indptr: Integers
+    indices: Integers
+    x: NDArray[np.float32]
+
+
+class Lists(NamedTuple):
+    """By items: their sources and the strength of each. A source that is no item fills up a short list."""
+
+    sources: NDArray[np.int32]
+    strength: NDArray[np.float32]
+
+
+class Hits(NamedTuple):
+    """Where the users of an item have its sources: user by user, which of them, and x."""
+
+    ends: NDArray[np.int64]
+    places: NDArray[np.int32]
+    x: NDArray[np.float32]
+
+
+@kernel
+def hits_of(sources: NDArray[np.int32], users: Integers, given: Exciting, where: NDArray[np.int32]) -> Hits:
+    """The hits of one item; `where` is scratch of -1, one for each item."""
+    n_items = len(where)
+    length = len(sources)
+    while length > 0 and sources[length - 1] == n_items:
+        length -= 1
+    room = 0
+    for u in users:
+        room += min(length, given.indptr[u + 1] - given.indptr[u])
+    ends, places, x = np.empty(len(users), np.int64), np.empty(room, np.int32), np.empty(room, np.float32)
+    for k in range(length):
+        where[sources[k]] = k
+    n = 0
+    for r in range(len(users)):
+        begin, end = given.indptr[users[r]], given.indptr[users[r] + 1]
+        if end - begin > _FAR * length:
+            for k in range(length):
+                e = find(given.indices, begin, end, sources[k])
+                if e >= 0:
+                    places[n], x[n] = k, given.x[e]
+                    n += 1
+        else:
+            for e in range(begin, end):
+                k = where[given.indices[e]]
+                if k >= 0:
+                    places[n], x[n] = k, given.x[e]
+                    n += 1
+        ends[r] = n
+    for k in range(length):
+        where[sources[k]] = -1
+    return Hits(ends, places, x)
+
+
+@kernel
+def learn_strengths(
+    start: int,
+    stop: int,
+    columns: tuple[Integers, NDArray[np.int32], NDArray[np.int32]],
+    given: Exciting,
+    factors: tuple[Floats, Floats],
+    table: Table,
+    c: float,
+    prior: tuple[Lists, float, Doubles],
+    settings: tuple[int, float],
+    out: tuple[NDArray[np.float32], Doubles],
+) -> None:
+    """The strengths of the sources of each item, by expectation-maximization for their mode. Items do not mix.
+
+    columns = (indptr, users, codes of the counts) by items; prior = (sources and means, weight m, sum_u x_uj),
+    settings = (max_iter, tol), out = (strength, (lowest, highest) looked-up log rate). With lam the rate of w . h and
+    of excitation at the entries of an item i, and E[n] by the table,
+        s_ji <- (m mean_ji + s_ji sum_u x_uj E[n_ui] / lam_ui) / (m + sum_u x_uj)
+    from the means on, until none of them moves by more than tol of the largest.
+    """
+    first, users, codes = columns
+    W, H = factors
+    lists, weight, sums = prior
+    max_iter, tol = settings
+    strength, spans = out
+    where = np.full(len(first) - 1, np.int32(-1))
+    share = np.empty(lists.sources.shape[1])
+    for i in range(start, stop):
+        begin, end = first[i], first[i + 1]
+        mean, s = lists.strength[i], strength[i]
+        s[:] = mean
+        spans[i, 0], spans[i, 1] = np.inf, -np.inf
+        mine = users[begin:end]
+        hits = hits_of(lists.sources[i], mine, given, where)
+        if len(hits.x) == 0:
+            continue
+        base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
+        rates(H, i, W, mine, base)
+        for _ in range(max_iter):
+            add_hits(hits, s, base, lam)
+            log_rates(lam, c, t)
+            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n)
+            spans[i, 0], spans[i, 1] = min(spans[i, 0], lowest), max(spans[i, 1], highest)
+            share_out(hits, n, lam, share)
+            moved, largest = 0.0, 0.0
+            for k in range(len(s)):
+                j = lists.sources[i, k]
+                if j < len(sums):
+                    new = (weight * mean[k] + s[k] * share[k]) / (weight + sums[j])
+                    moved, largest = max(moved, abs(new - s[k])), max(largest, new)
+                    s[k] = new
+            if moved <= tol * largest:
+                break
+
+
+@kernel
+def add_hits(hits: Hits, strength: NDArray[np.float32], base: Doubles, out: Doubles) -> None:
+    """out[r] = base[r] + the excitation of the r-th user."""
+    e = 0
+    for r in range(len(base)):
+        total = base[r]
+        while e < hits.ends[r]:
+            total += np.float64(hits.x[e]) * np.float64(strength[hits.places[e]])
+            e += 1
+        out[r] = total
+
+
+@kernel
+def share_out(hits: Hits, n: Doubles, lam: Doubles, share: Doubles) -> None:
+    """share[k] = sum_u x_uk E[n_u] / lam_u over the users who have source k."""
+    share[:] = 0.0
+    e = 0
+    for r in range(len(lam)):
+        ratio = n[r] / lam[r]
+        while e < hits.ends[r]:
+            share[hits.places[e]] += np.float64(hits.x[e]) * ratio
+            e += 1
+
+
+@kernel
+def spread(given: Exciting, u: int, sign: float, dense: Doubles) -> None:
+    """Put x of a row into a dense vector (sign 1), or clear it again (sign 0)."""
+    for e in range(given.indptr[u], given.indptr[u + 1]):
+        dense[given.indices[e]] = sign * np.float64(given.x[e])
+
+
+@kernel
+def excited(lists: Lists, i: int, dense: Doubles) -> float:
+    """sum_j x_j s_ji in float64; `dense` has a 0 more, for sources that are no items."""
+    total = 0.0
+    for k in range(lists.sources.shape[1]):
+        total += dense[lists.sources[i, k]] * np.float64(lists.strength[i, k])
+    return total
+
+
+@kernel
+def excited_at(
+    start: int,
+    stop: int,
+    pairs: tuple[Integers, Integers],
+    given: Exciting,
+    lists: Lists,
+    power: int,
+    out: Doubles,
+) -> None:
+    """out[e] = sum_j x_uj^power s_ji at each pair e = (u, i); pairs = (indptr, items) by the rows of `given`."""
+    indptr, items = pairs
+    dense = np.zeros(len(lists.sources) + 1)
+    for u in range(start, stop):
+        if indptr[u] < indptr[u + 1]:
+            spread(given, u, 1.0, dense)
+            if power == 2:
+                for e in range(given.indptr[u], given.indptr[u + 1]):
+                    dense[given.indices[e]] *= np.float64(given.x[e])
+            for e in range(indptr[u], indptr[u + 1]):
+                out[e] = excited(lists, items[e], dense)
+            spread(given, u, 0.0, dense)
+
+
+@kernel
+def add_excited(
+    rows: Integers,
+    given: Exciting,
+    targets_of: tuple[Integers, NDArray[np.int32], NDArray[np.float32]],
+    scores: NDArray[np.float32],
+) -> None:
+    """scores[r, i] += sum_j x_uj s_ji for the rows u = rows[r] of `given`, in float32.
+
+    targets_of = (indptr, items, strengths) by sources: the same strengths the other way round.
+    """
+    indptr, items, strengths = targets_of
+    for r in range(len(rows)):
+        line = scores[r]
+        for e in range(given.indptr[rows[r]], given.indptr[rows[r] + 1]):
+            x, j = given.x[e], given.indices[e]
+            for f in range(indptr[j], indptr[j + 1]):
+                line[items[f]] += x * strengths[f]

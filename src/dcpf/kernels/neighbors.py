@@ -1,0 +1,72 @@
+"""Which items may excite an item: those that go with it more often than chance would have it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.kernels.best import partition
+from dcpf.kernels.jit import bits_of_single, kernel, single_of_bits
+
+Integers = NDArray[np.integer]
+
+MOST = 4096  # items of one user that are looked at for an item; of a user with more, every second or third, and so on
+_COLUMN = 2**31 - 1  # the bits of a key that hold an item
+
+
+@kernel
+def choose_sources(
+    start: int,
+    stop: int,
+    users_of: tuple[Integers, Integers],
+    items_of: tuple[Integers, Integers],
+    shrinkage: float,
+    out: tuple[NDArray[np.int32], NDArray[np.float32]],
+) -> None:
+    """The sources of each item, ascending, and its affinity to each; as many as `out` = (sources, affinity) is wide.
+
+    users_of = (indptr, users) by items, items_of = (indptr, items) by users, both ascending. With co_ji users who
+    have both j and i, and pop_i users of U who have i, the affinity of j to i is
+        (co_ji - pop_j pop_i / U) / sqrt((pop_j + shrinkage) (pop_i + shrinkage))
+    and the sources of i are the j != i of which it is largest, if positive; equal ones by number. Places that are
+    left over have a source that is no item, the number of items, and the affinity 0.
+    """
+    first_user, users = users_of
+    first_item, items = items_of
+    sources, affinity = out
+    n_items, n_users, most = len(first_user) - 1, len(first_item) - 1, sources.shape[1]
+    together = np.zeros(n_items, np.float32)
+    met = np.empty(n_items, np.int32)
+    keys = np.empty(n_items, np.int64)
+    for i in range(start, stop):
+        found = 0
+        for e in range(first_user[i], first_user[i + 1]):
+            u = users[e]
+            begin, end = first_item[u], first_item[u + 1]
+            stride = (end - begin + MOST - 1) // MOST
+            for f in range(begin + i % stride, end, stride):
+                j = items[f]
+                if together[j] == 0.0:
+                    met[found] = j
+                    found += 1
+                together[j] += np.float32(stride)
+        popularity = np.float64(first_user[i + 1] - first_user[i])
+        kept = 0
+        for k in range(found):
+            j = met[k]
+            other = np.float64(first_user[j + 1] - first_user[j])
+            excess = together[j] - other * popularity / n_users
+            together[j] = 0.0
+            if j != i and excess > 0.0:
+                a = np.float32(excess / np.sqrt((other + shrinkage) * (popularity + shrinkage)))
+                keys[kept] = (np.int64(bits_of_single(a)) << 31) | (_COLUMN - np.int64(j))
+                kept += 1
+        if kept > most:
+            partition(keys, 0, kept, most)
+            kept = most
+        for k in range(kept):  # the source comes first, the bits of its affinity after it
+            keys[k] = ((_COLUMN - (keys[k] & _COLUMN)) << 32) | (keys[k] >> 31)
+        keys[:kept].sort()
+        for k in range(kept):
+            sources[i, k] = keys[k] >> 32
+            affinity[i, k] = single_of_bits(np.int32(keys[k] & (2**32 - 1)))  # type: ignore[arg-type]
+        sources[i, kept:] = n_items
+        affinity[i, kept:] = 0.0

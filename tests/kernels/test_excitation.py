@@ -1,0 +1,143 @@
+"""Excitation equals its formulas in numpy, whatever the order, the lists, or how a user's items are found."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dcpf.elements import Binary, Logarithmic, Raw
+from dcpf.inference.data import codes_of, distinct
+from dcpf.inference.tabulate import Tables, natural
+from dcpf.kernels import excitation
+from dcpf.kernels.excitation import Exciting, Lists, add_excited, excited_at, hits_of, learn_strengths
+from dcpf.kernels.threads import Threads
+
+USERS, ITEMS, MOST = 30, 14, 5
+
+
+def example(seed=0):
+    """Counts, x, lists with some places left over, and the strengths as a dense matrix, sources by rows."""
+    rng = np.random.default_rng(seed)
+    counts = sparse.csr_array(rng.poisson(0.8, (USERS, ITEMS)))
+    x = rng.gamma(2.0, 0.5, counts.nnz).astype(np.float32)
+    sources = np.full((ITEMS, MOST), ITEMS, np.int32)
+    strength = np.zeros((ITEMS, MOST), np.float32)
+    S = np.zeros((ITEMS, ITEMS))
+    for i in range(ITEMS):
+        mine = np.sort(rng.choice(np.delete(np.arange(ITEMS), i), rng.integers(0, MOST + 1), replace=False))
+        sources[i, : len(mine)] = mine
+        strength[i, : len(mine)] = rng.gamma(1.0, 0.2, len(mine))
+        S[mine, i] = strength[i, : len(mine)]
+    given = Exciting(counts.indptr.astype(np.int64), counts.indices, x)
+    dense = sparse.csr_array((x.astype(np.float64), counts.indices, counts.indptr), shape=counts.shape).toarray()
+    return counts, given, Lists(sources, strength), dense, S
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_rates_at_pairs(power):
+    counts, given, lists, x, S = example()
+    pairs = sparse.csr_array(np.random.default_rng(1).poisson(0.5, counts.shape))
+    out = np.empty(pairs.nnz)
+    excited_at(0, USERS, (pairs.indptr, pairs.indices), given, lists, power, out)
+    rows, columns = pairs.nonzero()
+    np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-12)
+
+
+def test_scores_of_all_columns():
+    _, given, _, x, S = example()
+    by_source = sparse.csr_array(S.astype(np.float32))
+    rows = np.array([3, 0, 29])
+    scores = np.ones((3, ITEMS), np.float32)
+    add_excited(rows, given, (by_source.indptr.astype(np.int64), by_source.indices, by_source.data), scores)
+    np.testing.assert_allclose(scores, 1.0 + (x @ S)[rows], rtol=1e-5)
+
+
+@pytest.mark.parametrize("far", [0, 16])
+def test_hits_are_found_by_walking_and_by_searching(far, monkeypatch):
+    counts, given, lists, x, _ = example()
+    monkeypatch.setattr(excitation, "_FAR", far)
+    find = hits_of.py_func  # the constant is compiled in
+    users = np.flatnonzero(counts.toarray()[:, 4]).astype(np.int32)
+    where = np.full(ITEMS, np.int32(-1))
+    hits = find(lists.sources[4], users, given, where)
+    assert (where == -1).all()
+    dense, begin = np.zeros((len(users), MOST)), 0
+    for r, end in enumerate(hits.ends):
+        dense[r, hits.places[begin:end]] = hits.x[begin:end]
+        begin = end
+    used = lists.sources[4] < ITEMS
+    np.testing.assert_array_equal(dense[:, used], x[users][:, lists.sources[4][used]].astype(np.float32))
+
+
+@pytest.mark.parametrize("element", [Raw(), Binary(), Logarithmic(0.6)], ids=["raw", "binary", "logarithmic"])
+def test_learned_strengths_are_those_of_the_update(element):
+    """Three rounds of the update, in numpy over all users and items at once."""
+    rng = np.random.default_rng(5)
+    counts, given, lists, x, means = example(5)
+    W, H = rng.gamma(1.0, 0.5, (USERS, 3)), rng.gamma(1.0, 0.5, (ITEMS, 3))
+    weight, sums = 4.0, x.sum(axis=0)
+    learned = learn(counts, given, lists, (W, H), element, weight, sums, rounds=3)
+    S, y = means.copy(), counts.toarray()
+    for _ in range(3):
+        lam = W @ H.T + x @ S
+        n = np.where(y > 0, expected_sessions(element, y, lam), 0.0)
+        S = (weight * means + S * (x.T @ (n / lam))) / (weight + sums)[:, None]
+    used = lists.sources < ITEMS
+    targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
+    np.testing.assert_allclose(learned[used], S[lists.sources[used], targets], rtol=2e-6)
+
+
+def test_each_round_raises_the_posterior():
+    """Expectation-maximization: log p(y | s) + log p(s), by the law of the counts, never falls."""
+    rng = np.random.default_rng(2)
+    element = Logarithmic(0.5)
+    counts, given, lists, x, means = example(2)
+    W, H = rng.gamma(1.0, 0.5, (USERS, 2)), rng.gamma(1.0, 0.5, (ITEMS, 2))
+    y, weight, values = counts.toarray(), 3.0, []
+    used = lists.sources < ITEMS
+    targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
+    for rounds in range(1, 9):
+        s = learn(counts, given, lists, (W, H), element, weight, x.sum(axis=0), rounds)[used].astype(np.float64)
+        S = np.zeros((ITEMS, ITEMS))
+        S[lists.sources[used], targets] = s
+        lam = W @ H.T + x @ S
+        laws = [
+            [np.log(element.marginal_pmf(lam[u, i], y[u, i])[y[u, i]]) for i in range(ITEMS)] for u in range(USERS)
+        ]
+        prior = weight * (means[lists.sources[used], targets] * np.log(s) - s)
+        values.append(np.sum(laws) + prior.sum())
+    assert (np.diff(values) > -1e-6 * abs(values[0])).all()
+    assert values[-1] > values[0]
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    rng = np.random.default_rng(9)
+    counts, given, lists, x, _ = example(9)
+    factors = rng.gamma(1.0, 0.5, (USERS, 2)), rng.gamma(1.0, 0.5, (ITEMS, 2))
+    found = [
+        learn(counts, given, lists, factors, Logarithmic(0.5), 2.0, x.sum(axis=0), 4, jobs) for jobs in (1, 2, 4)
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+def learn(counts, given, lists, factors, element, weight, sums, rounds, n_jobs=1):
+    by_item = counts.tocsc()
+    values = distinct(counts.data)
+    columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32), codes_of(values, by_item.data))
+    strength, spans = np.empty(lists.strength.shape, np.float32), np.empty((ITEMS, 2))
+    _, c = natural(element)
+    with Threads(n_jobs) as threads:
+        table = Tables(values, threads, learn_shape=False).covering(element, (-12.0, 12.0))
+        prior = (lists, weight, np.asarray(sums, dtype=np.float64))
+        out = (strength, spans)
+        threads.run(learn_strengths, columns[0], columns, given, factors, table, c, prior, (rounds, 0.0), out)
+    return strength
+
+
+def expected_sessions(element, y, lam):
+    if element.limit is not None:
+        return y if element.limit == "raw" else np.minimum(y, 1)
+    from scipy.special import digamma
+
+    r = lam / -np.log1p(-element.p)
+    return r * (digamma(r + y) - digamma(r))

@@ -1,0 +1,74 @@
+"""Sources are the items that go with an item more often than by chance: held to a dense table of pairs."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dcpf.kernels import neighbors
+from dcpf.kernels.neighbors import choose_sources
+
+SHRINKAGE = 5.0
+
+
+def chosen(dense, most, start=0, stop=None):
+    by_user, by_item = sparse.csr_array(dense), sparse.csc_array(dense)
+    items = dense.shape[1]
+    out = (np.full((items, most), -7, np.int32), np.full((items, most), np.nan, np.float32))
+    users_of = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
+    items_of = (by_user.indptr.astype(np.int64), by_user.indices.astype(np.int32))
+    choose_sources(start, items if stop is None else stop, users_of, items_of, SHRINKAGE, out)
+    return out
+
+
+def affinities(dense):
+    has = (dense > 0).astype(np.float64)
+    popular = has.sum(axis=0)
+    excess = has.T @ has - np.outer(popular, popular) / len(has)
+    found = np.maximum(excess, 0.0) / np.sqrt(np.outer(popular + SHRINKAGE, popular + SHRINKAGE))
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+@pytest.mark.parametrize("most", [1, 3, 11, 40])
+def test_the_sources_are_those_of_largest_affinity(most):
+    rng = np.random.default_rng(most)
+    dense = rng.poisson(rng.gamma(0.5, 0.6, (60, 12)))
+    dense[:, 5] = 0  # an item that nobody has
+    sources, affinity = chosen(dense, most)
+    expected = affinities(dense)
+    for i in range(12):
+        kept = sources[i] < 12
+        assert (np.diff(sources[i][kept]) > 0).all()
+        assert (sources[i][~kept] == 12).all()
+        assert (affinity[i][~kept] == 0.0).all()
+        np.testing.assert_allclose(affinity[i][kept], expected[sources[i][kept], i], rtol=1e-6)
+        best = np.sort(expected[:, i])[::-1][:most]
+        np.testing.assert_allclose(np.sort(affinity[i][kept])[::-1], best[best > 0.0], rtol=1e-6)
+
+
+def test_equal_affinities_are_taken_by_number():
+    dense = np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
+    sources, _ = chosen(dense, 2)
+    np.testing.assert_array_equal(sources, [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
+
+
+def test_an_item_depends_on_no_other_that_is_chosen_for():
+    dense = np.random.default_rng(3).poisson(0.7, (40, 9))
+    whole, part = chosen(dense, 4), chosen(dense, 4, 3, 5)
+    for all_items, some in zip(whole, part, strict=True):
+        np.testing.assert_array_equal(all_items[3:5], some[3:5])
+
+
+def test_of_a_user_with_very_many_items_some_stand_for_all():
+    """With every second item counted twice, a pair is seen as often on average."""
+    items = neighbors.MOST + 1000
+    rng = np.random.default_rng(0)
+    dense = np.zeros((40, items), dtype=np.int64)
+    dense[:20] = 1
+    dense[20:, :30] = rng.poisson(1.0, (20, 30))
+    sources, affinity = chosen(dense, 50, 0, 400)
+    expected = affinities(dense[:, :400])
+    assert (np.diff(sources[:400], axis=1) >= 0).all()
+    mean = np.mean([affinity[i][affinity[i] > 0].mean() for i in range(40, 400)])
+    assert mean == pytest.approx(2 * 20 / 25 - 20 * 20 / 40 / 25, rel=1e-6)  # 20 users, each counted twice
+    assert expected[50, 60] == pytest.approx((20 - 10) / 25)
