@@ -379,7 +379,7 @@ LIMITED = """if True:
         os.seteuid(65534)  # the superuser may write everywhere
     try:
         fit(Path(sys.argv[1]), max_iter=30)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         print(error)
 """
 
@@ -408,10 +408,9 @@ def test_a_closed_folder_is_an_error_before_the_fit_and_the_checkpoint_stays() -
         folder = Path(name) / "checkpoint"
         fit(folder, stop_after=7)
         folder.chmod(0o555)
-        assert f"nothing may be written to this folder; choose another one: '{folder}'" in limited(folder, "closed")
-        assert f"no checkpoints: Permission denied; choose another folder: '{name}/new'" in limited(
-            Path(name) / "new", "closed"
-        )
+        assert f"nothing may be written to the folder {folder}; choose another one" in limited(folder, "closed")
+        new = Path(name) / "new"
+        assert f"{new}: nothing may be written to the folder {name}; choose another one" in limited(new, "closed")
         folder.chmod(0o755)
         assert fit(folder).bounds_.tobytes() == fit().bounds_.tobytes()
 

@@ -1,5 +1,6 @@
 """Checkpoints of a fit: where it has arrived, when that is written, and what must agree to go on from there."""
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -135,7 +136,7 @@ def remove_checkpoint(path: str | os.PathLike[str], bounds: NDArray[np.float64])
     folder = CheckpointFolder(path)
     if not folder.path.is_dir():
         return
-    with folder.opened():
+    with contextlib.suppress(ValueError), folder.opened():  # another fit has it, or it is damaged: not this one's
         found = folder.read()
         if found is not None and found[1].get("ended") and np.array_equal(found[0]["bounds"], bounds):
             folder.clear()

@@ -5,7 +5,6 @@ writer that is killed leaves the one before. What else it leaves is swept when t
 """
 
 import contextlib
-import errno
 import json
 import os
 import sys
@@ -48,9 +47,9 @@ class CheckpointFolder:
     def opened(self) -> Iterator[None]:
         """Make the folder, keep others out, and remove what killed writers left; at the end, it goes if it is empty.
 
-        Raises ValueError if it holds anything else, or if another process has it open.
+        Raises ValueError if another fit has it open. `check` finds before what else may be wrong.
         """
-        self._make()
+        self.path.mkdir(exist_ok=True)
         with _locked(self.path):
             self._sweep()
             try:
@@ -60,13 +59,18 @@ class CheckpointFolder:
                     self.path.rmdir()
 
     def check(self) -> None:
-        """Refuse a folder that holds anything but checkpoints, so that nothing else can be lost."""
-        if not self.path.exists():
-            return
-        if not self.path.is_dir():
+        """Refuse a folder that cannot be written to, or that holds anything else, which might be lost."""
+        there = self.path.exists()
+        if there and not self.path.is_dir():
             raise ValueError(f"{self.path} is no folder, where one for checkpoints is wanted; name another")
+        place = self.path if there else self.path.parent
+        if not place.is_dir():
+            raise ValueError(f"{self.path}: there is no folder {place}; make it first")
+        if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise ValueError(f"{self.path}: nothing may be written to the folder {place}; choose another one")
         stem = Path(MANIFEST).stem
-        foreign = sorted(one.name for one in self.path.iterdir() if not one.name.lstrip(".").startswith(stem))
+        names = [one.name for one in self.path.iterdir()] if there else []
+        foreign = sorted(name for name in names if not name.lstrip(".").startswith(stem))
         if foreign:
             raise ValueError(
                 f"{self.path} holds other files than checkpoints, such as {foreign[0]!r}; name a new or empty folder"
@@ -114,17 +118,6 @@ class CheckpointFolder:
         """Remove the checkpoint: first the manifest, without which the rest means nothing."""
         (self.path / MANIFEST).unlink(missing_ok=True)
         self._remove_files()
-
-    def _make(self) -> None:
-        self.check()
-        try:
-            self.path.mkdir(exist_ok=True)
-        except OSError as error:
-            way_out = "make the folder above it first" if error.errno == errno.ENOENT else "choose another folder"
-            raise OSError(error.errno, f"no checkpoints: {error.strerror}; {way_out}", str(self.path)) from None
-        if not os.access(self.path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-            words = "no checkpoints: nothing may be written to this folder; choose another one"
-            raise PermissionError(errno.EACCES, words, str(self.path))
 
     def _sweep(self) -> None:
         for name in (MANIFEST, *FILES):
