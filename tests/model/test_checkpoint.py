@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -195,9 +195,7 @@ def test_batches_that_bring_new_items_go_on_from_a_saved_model(tmp_path: Path) -
 # When it is written and when it goes
 
 
-def numbers_written(
-    monkeypatch: pytest.MonkeyPatch, run: Callable[[], object], clock: Callable[[], float] | None = None
-) -> list[int]:
+def numbers_written(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> list[int]:
     real, numbers = dcpf.store.CheckpointFolder.write, []
 
     def write(self: Any, number: int, *what: Any) -> None:
@@ -206,8 +204,6 @@ def numbers_written(
 
     with monkeypatch.context() as patch:
         patch.setattr(dcpf.store.CheckpointFolder, "write", write)
-        if clock is not None:
-            patch.setattr(Checkpoint.__init__, "__defaults__", (dict, clock))
         run()
     return numbers
 
@@ -218,16 +214,20 @@ def test_every_tenth_iteration_and_the_last_are_written(folder: Path, monkeypatc
     assert numbers_written(monkeypatch, lambda: fit(folder, max_iter=46)) == []
 
 
-def test_a_minute_is_enough_for_a_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that goes on by 25 seconds in each iteration."""
-    seconds = [0.0]
+def test_a_minute_is_enough_for_a_checkpoint(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that goes on by 25 seconds in each iteration, and has gone on by 9 before it is looked at."""
+    fit(folder, stop_after=3)
+    position, seconds = unpacked(folder), [100.0]
 
-    def tick(_: dcpf.Iteration) -> None:
-        seconds[0] += 25.0
+    def iterations() -> None:
+        kept = Checkpoint(tmp_path / "new", clock=lambda: seconds[0])
+        seconds[0] += 9.0
+        with kept:
+            for number in range(1, 11):
+                seconds[0] += 25.0 if number < 8 else 1.0
+                kept.keep(replace(position, bounds=np.zeros(number)))
 
-    model = fit(max_iter=12).set_params(checkpoint=folder, callback=tick)
-    written = numbers_written(monkeypatch, lambda: model.fit(COUNTS), clock=lambda: seconds[0])
-    assert written == [3, 6, 9, 12]
+    assert numbers_written(monkeypatch, iterations) == [3, 6]
 
 
 def test_without_a_checkpoint_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,8 +89,8 @@ class DCPF(
         A folder for what the fit has reached, every 10 iterations or 60 seconds and when it stops. If it holds
         something of a fit of the same data with the same parameters, `fit` goes on from there, to the same bits as if
         it had never stopped. It refuses to go on with others; max_iter, tol, n_jobs, verbose and callback may change.
-        A `random_state` that is no number, and the model that a warm start begins with, are not compared. When the
-        fit has ended, `save` removes the checkpoint.
+        A `random_state` that is no number, and the model that a warm start begins with, are not compared. The
+        callback hears of the last iteration once more. When the fit has ended, `save` removes the checkpoint.
 
     Attributes
     ----------

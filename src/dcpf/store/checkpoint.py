@@ -102,6 +102,8 @@ class CheckpointFolder:
             raise self._unusable(str(error)) from None
         if meta.pop("number", None) != manifest.number:
             raise self._unusable(f"{path} is not the file that the manifest means") from None
+        if sys.platform == "win32":  # where a file that is mapped can be neither replaced nor removed
+            arrays = {name: array.copy() for name, array in arrays.items()}
         return arrays, meta
 
     def write(self, number: int, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
