@@ -43,8 +43,9 @@ def child() -> None:
     print("ready", flush=True)
     seed, *folders = sys.stdin.readline().rstrip("\n").split("\t")
     for folder in folders:
-        threading.Thread(target=_fit_for_ever, args=(int(seed), Path(folder))).start()
+        threading.Thread(target=_fit_for_ever, args=(int(seed), Path(folder)), daemon=True).start()
     print("begins", flush=True)
+    sys.stdin.read()  # to the end of who has started it, if no kill comes before
 
 
 def _fit_for_ever(seed: int, folder: Path) -> None:

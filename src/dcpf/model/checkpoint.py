@@ -33,7 +33,6 @@ _FREE = ("max_iter", "tol", "n_jobs", "verbose")
 class Position:
     """All that a fit needs to go on, to the bit."""
 
-    first: Element  # the fit began with it, which decides whether it is learned
     state: State
     bounds: NDArray[np.float64]  # after each iteration so far
 

@@ -166,7 +166,7 @@ class DCPF(
             )
         checkpoint = Checkpoint.of(self.get_params(deep=False), matrix)
         data, found = Data.from_matrix(matrix), checkpoint.position
-        element, start = self._start(counts, data) if found is None else (found.first, found.state)
+        element, start = self._start(counts, data) if found is None else (found.state.element, found.state)
         began = time.perf_counter()
         bounds: list[float] = [] if found is None else found.bounds[:-1].tolist()  # its state comes once more
         good: Position | None = None
@@ -183,7 +183,7 @@ class DCPF(
                             f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
                             + (f"; the model is as it was after iteration {len(bounds)}" if bounds else "")
                         )
-                    good = Position(element, state, np.array([*bounds, state.bound]))
+                    good = Position(state, np.array([*bounds, state.bound]))
                     bounds.append(state.bound)
                     iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
                     stopped = self.callback is not None and bool(self.callback(iteration))
