@@ -188,7 +188,7 @@ class DCPF(
                     iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
                     stopped = self.callback is not None and bool(self.callback(iteration))
                     stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
-                    last = stopped or len(bounds) == self.max_iter
+                    last = stopped or len(bounds) >= self.max_iter
                     bar.show(iteration, last=last)
                     checkpoint.keep(good, ended=True if last else None)
                     if last:
