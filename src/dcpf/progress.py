@@ -25,7 +25,7 @@ class ProgressBar:
         self._shown = shown
         self._bar: Any = None
         self._task: Any = None
-        self._first: float | None = None  # seconds of the first iteration, in which kernels may be compiled
+        self._first: Iteration | None = None  # in which kernels may be compiled, or which is not the first of all
 
     def __enter__(self) -> Self:
         if self._shown:
@@ -51,10 +51,10 @@ class ProgressBar:
         """Show where the fit has arrived."""
         if self._bar is not None:
             if self._first is None:
-                self._first = iteration.seconds
+                self._first = iteration
             parameters = "".join(f" {name} {value:.3g}" for name, value in iteration.element.parameters.items())
             times = clock(iteration.seconds)
-            if not last and iteration.number > 1:
+            if not last and iteration.number > self._first.number:
                 times += f", at most {clock(self._left(iteration))} left"  # it may well stop before
             self._bar.update(
                 self._task,
@@ -66,7 +66,7 @@ class ProgressBar:
     def _left(self, iteration: Iteration) -> float:
         """Seconds that all iterations still to come would take."""
         assert self._first is not None
-        each = (iteration.seconds - self._first) / (iteration.number - 1)
+        each = (iteration.seconds - self._first.seconds) / (iteration.number - self._first.number)
         return each * (self._max_iter - iteration.number)
 
     def __exit__(

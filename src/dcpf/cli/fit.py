@@ -3,6 +3,7 @@
 import math
 import shlex
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,8 @@ from dcpf.cli.inputs import (
     load,
     read,
 )
-from dcpf.cli.output import check_output, console, number, plain, print_json, several, size
+from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size
+from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
@@ -91,6 +93,16 @@ def fit(
             metavar="MODEL", help="Start from an older model: its components, element, names, and who is known."
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder to keep what the fit has reached: every 10 iterations or 60 seconds, and at a stop.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint, to the model of a fit that never stopped.")
+    ] = False,
     no_history: Annotated[
         bool,
         typer.Option("--no-history", help="Leave the counts out of the model file."),
@@ -107,9 +119,11 @@ def fit(
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(file, names))
     _check_replaced(output)
+    _check_checkpoint(checkpoint, output, resume=resume)
     model = _model(warm_start, components, neighbors, element).set_params(
-        max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed
-    )
+        max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
+        checkpoint=checkpoint,
+    )  # fmt: skip
     counts = _read(
         file,
         names=names,
@@ -140,6 +154,28 @@ def _check_replaced(output: Path) -> None:
         store.read(output)
     except store.ModelFormatError:
         raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
+
+
+def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) -> None:
+    """A checkpoint is gone on from only if that is asked for, and never overwritten."""
+    if checkpoint is None:
+        if resume:
+            raise ValueError("--resume needs --checkpoint, the folder to go on from")
+        return
+    from dcpf.store import CheckpointFolder
+
+    if output.parent.resolve() == checkpoint.resolve():
+        raise ValueError(f"{output} is in the folder of the checkpoint, which is removed at the end; name another")
+    folder = CheckpointFolder(checkpoint)
+    folder.check()
+    found = folder.manifest()
+    if found is not None and not resume:
+        raise ValueError(
+            f"{checkpoint} holds the checkpoint of a fit after iteration {found.number}: add --resume to go on from "
+            f"it, or remove {checkpoint} to begin anew"
+        )
+    if found is None and resume:
+        console(stderr=True).print(f"No checkpoint in {plain(checkpoint)}: the fit begins anew", soft_wrap=True)
 
 
 def _model(warm_start: Path | None, components: int | None, neighbors: int | None, element: str | None) -> "DCPF":
@@ -173,14 +209,22 @@ def _learn_and_save(model: "DCPF", counts: "Counts", output: Path, *, history: b
     screen = console(stderr=True)
     for note in counts.notes:
         screen.print(f"  {plain(note)}", soft_wrap=True)
-    began = time.perf_counter()
+    began, stop = time.perf_counter(), Stop()
+    not_written = f"{output} was not written"
+    if model.checkpoint is not None:
+        model.set_params(callback=stop)
+        not_written += "; the same command with --resume goes on"
     try:
-        model.set_params(verbose=True).fit(replace(counts, notes=()))
+        with stop if model.checkpoint is not None else nullcontext():
+            model.set_params(verbose=True).fit(replace(counts, notes=()))
+        if stop.signal is not None:
+            remark(f"stopped after iteration {stop.iteration}; {not_written}")
+            raise typer.Exit(stop.code)
         seconds = time.perf_counter() - began
         model.set_params(verbose=False, warm_start=False, n_jobs=None)  # of this run, not of the model
         model.save(output, history=history)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{output} was not written") from None
+        raise KeyboardInterrupt(not_written) from None
     return seconds
 
 

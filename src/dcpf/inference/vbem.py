@@ -47,9 +47,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class State(Point):
-    """Where an iteration has arrived."""
+    """Where an iteration has arrived, and all that the next one needs: the loop can go on from it."""
 
     bound: float
+    last: Point | None = None  # the last two are of `momentum.accelerate`
+    push: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,8 @@ class Ascent:
         return local
 
 
-def iterate(ascent: Ascent, start: Visit) -> Iterator[State]:
+def iterate(ascent: Ascent, here: Visit) -> Iterator[State]:
     """Yield the state after each iteration, for ever."""
-    here = start
     while True:
         point = ascent.improve(here)
         here = ascent.visit(point)

@@ -2,9 +2,10 @@
 
 import math
 import numbers
+import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +19,10 @@ from dcpf import elements
 from dcpf.counts import Counts, report
 from dcpf.elements import Element
 from dcpf.inference.data import Data
-from dcpf.inference.momentum import accelerate
+from dcpf.inference.momentum import accelerate, resume
 from dcpf.inference.vbem import Ascent, Settings, State, converged, iterate, random_start
 from dcpf.kernels.threads import Threads, thread_count
+from dcpf.model.checkpoint import Checkpoint, Position
 from dcpf.model.describing import Describing
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
@@ -89,6 +91,12 @@ class DCPF(
     callback : callable or None
         Called after each iteration with a `dcpf.Iteration` (number, bound, element, seconds); a true answer ends
         the fit there.
+    checkpoint : path or None
+        A folder for what the fit has reached, every 10 iterations or 60 seconds and when it stops. If it holds
+        something of a fit of the same data with the same parameters, `fit` goes on from there, to the same bits as if
+        it had never stopped. It refuses to go on with others; max_iter, tol, n_jobs, verbose and callback may change.
+        A `random_state` that is no number, and the model that a warm start begins with, are not compared. The
+        callback hears of the last iteration once more. When the fit has ended, `save` removes the checkpoint.
 
     Attributes
     ----------
@@ -132,6 +140,7 @@ class DCPF(
         random_state: Any = None,
         verbose: bool = False,
         callback: Callable[[Iteration], object] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.element = element
@@ -150,6 +159,7 @@ class DCPF(
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     @classmethod
     def paper(cls, n_components: int = 100, element: str | Element = "shifted-nb", **parameters: Any) -> Self:
@@ -175,37 +185,40 @@ class DCPF(
                 UserWarning,
                 stacklevel=2,
             )
-        data = Data.from_matrix(matrix)
-        element, start = self._start(counts, data)
+        checkpoint = Checkpoint.of(self.get_params(deep=False), matrix)
+        data, found = Data.from_matrix(matrix), checkpoint.position
+        element, start = self._start(counts, data) if found is None else (found.state.element, found.state)
         began = time.perf_counter()
-        bounds: list[float] = []
-        good: State | None = None
-        stopped = False
-        with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
-            for line in (*counts.notes, report(X, matrix)):
+        bounds: list[float] = [] if found is None else found.bounds[:-1].tolist()  # its state comes once more
+        good: Position | None = None
+        told_to = stopped = last = False
+        shown = bool(self.verbose)
+        with checkpoint, Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=shown) as bar:
+            for line in (*counts.notes, report(X, matrix), *checkpoint.notes):
                 bar.say(line)
             try:
                 ascent = Ascent(data, element, settings, threads)
-                states = accelerate if self.accelerate else iterate
-                for state in states(ascent, ascent.begin(start, element)):
+                for state in self._states(ascent, element, start):
                     if not math.isfinite(state.bound):
                         raise FloatingPointError(
                             f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
                             + (f"; the model is as it was after iteration {len(bounds)}" if bounds else "")
                         )
-                    good = state
+                    good = Position(state, np.array([*bounds, state.bound]))
                     bounds.append(state.bound)
                     iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
-                    stopped = self.callback is not None and bool(self.callback(iteration))
-                    stopped = stopped or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
-                    last = stopped or len(bounds) == self.max_iter
+                    told_to = self.callback is not None and bool(self.callback(iteration))
+                    stopped = told_to or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
+                    last = stopped or len(bounds) >= self.max_iter
                     bar.show(iteration, last=last)
+                    checkpoint.keep(good, ended=True if last else None)
                     if last:
                         break
             finally:  # whatever ended the iterations, what they have reached is kept
                 if good is not None:
-                    self._take_over(counts, settings, good, bounds)
-            if settings.n_neighbors:
+                    self._take_over(counts, settings, good.state, good.bounds)
+                    checkpoint.keep(good, ended=last)
+            if settings.n_neighbors and not told_to:  # else it is learned when it is asked for
                 bar.say("Learning by what items others are excited")
                 self._learn_excitation(threads)
         if not stopped and self.tol > 0.0:
@@ -217,16 +230,22 @@ class DCPF(
             )
         return self
 
+    def _states(self, ascent: Ascent, element: Element, start: State | tuple[Floats, Floats]) -> Iterator[State]:
+        """The loop from its start, or on from a state that it had reached."""
+        if isinstance(start, State):
+            return resume(ascent, start)
+        return (accelerate if self.accelerate else iterate)(ascent, ascent.begin(start, element))
+
     def _with_known_names(self, counts: Counts) -> Counts:
         """With a warm start, items keep the names that they had, unless there are new ones."""
         if not (self.warm_start and counts.names is None and getattr(self, "names_", None)):
             return counts
         return counts.with_names(dict(zip(self.items_, self.names_ or (), strict=True)))
 
-    def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: list[float]) -> None:
+    def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: NDArray[np.float64]) -> None:
         """Keep what the fit has learned."""
         self.element_ = state.element
-        self.bounds_ = np.array(bounds)
+        self.bounds_ = bounds
         self.n_iter_ = len(bounds)
         self._settings_ = settings
         self._stream_ = None
@@ -296,6 +315,8 @@ class DCPF(
         thread_count(self.n_jobs)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise TypeError(f"checkpoint must be the path of a folder or None, found {self.checkpoint!r}")
         return Settings(
             shape_prior=(float(pair[0]), float(pair[1])),
             learn_element=bool(self.learn_element),

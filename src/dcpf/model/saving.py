@@ -1,7 +1,6 @@
 """A model as named arrays and plain values, and back: what `store` puts into a file."""
 
 import dataclasses
-import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from dcpf import elements, store
+from dcpf import store
 from dcpf.counts import Ids, Strings
-from dcpf.elements import Element, Totals
+from dcpf.elements import Totals
 from dcpf.inference.excitation import Excitation
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
+from dcpf.model.checkpoint import remove_checkpoint
 from dcpf.model.fitted import Fitted
+from dcpf.model.plain import element_from_plain, element_to_plain, pair, parameters_to_plain
 
 if TYPE_CHECKING:
     from dcpf.model.estimator import DCPF
@@ -31,11 +32,14 @@ _EXCITATION = ("sources", "strength", "mass")
 class Saving(Fitted):
     """Models go to files."""
 
+    checkpoint: Path | None
+
     def save(self, path: Path, *, history: bool = True) -> None:
         """Write the model to one .safetensors file. An old file is replaced only when the new one is complete.
 
         `history=False` leaves the training counts out: then `recommend` needs `history=` or `exclude_seen=False`.
-        Not kept are `callback`, an `init` of arrays, and a `random_state` that is not a number.
+        Not kept are `callback`, `checkpoint`, an `init` of arrays, and a `random_state` that is not a number. The
+        checkpoint of a fit that has ended is removed: the model has all that was in it.
         """
         check_is_fitted(self)
         arrays: dict[str, NDArray[Any]] = {"bounds": self.bounds_}
@@ -52,12 +56,14 @@ class Saving(Fitted):
             totals, passes = self._stream_
             arrays |= {"stream": np.array([*totals, passes])}
         store.write(path, arrays, self._description())
+        if self.checkpoint is not None:
+            remove_checkpoint(self.checkpoint, self.bounds_)
 
     def _description(self) -> dict[str, Any]:
         """Everything about the model that is not an array."""
         return {
-            "element": _element_to_plain(self.element_),
-            "parameters": _parameters_to_plain(self.get_params(deep=False)),  # type: ignore[attr-defined]
+            "element": element_to_plain(self.element_),
+            "parameters": parameters_to_plain(self.get_params(deep=False)),  # type: ignore[attr-defined]
             "settings": dataclasses.asdict(self._settings_) | {"shape_prior": list(self._settings_.shape_prior)},
             "typical_rates": list(self._typical_rates),
             "data": self._data_,
@@ -74,7 +80,7 @@ class Saving(Fitted):
         self._settings_ = Settings(**settings | {"shape_prior": tuple(settings["shape_prior"])})
         self._typical_rates = tuple(description["typical_rates"])
         self._data_ = description["data"]
-        self.element_ = _element_from_plain(description["element"])
+        self.element_ = element_from_plain(description["element"])
         self.bounds_ = arrays["bounds"]
         self.n_iter_ = len(self.bounds_)
         self.users_, self.items_ = _ids_from_arrays("users", arrays), _ids_from_arrays("items", arrays)
@@ -102,8 +108,8 @@ def load(path: Path) -> "DCPF":
         parameters = {"n_neighbors": 0} | description["parameters"]  # of a time before there were any
         element = parameters["element"]
         if not isinstance(element, str):
-            parameters = parameters | {"element": _element_from_plain(element)}
-        model = DCPF(**parameters | {"shape_prior": _pair(parameters["shape_prior"])})
+            parameters = parameters | {"element": element_from_plain(element)}
+        model = DCPF(**parameters | {"shape_prior": pair(parameters["shape_prior"])})
         model._restore(arrays, description)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, store.ModelFormatError):
@@ -133,42 +139,6 @@ def _checked(excitation: Excitation, items: int) -> Excitation:
     _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
     _check(not sources.size or (sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items")
     return excitation
-
-
-def _parameters_to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in parameters.items() if name != "callback"}
-    plain["element"] = value if isinstance(value := plain["element"], str) else _element_to_plain(value)
-    plain["init"] = value if isinstance(value := plain["init"], str) else "random"
-    plain["dtype"] = str(np.dtype(plain["dtype"]))
-    for name in ("n_components", "n_neighbors", "max_iter", "n_jobs", "random_state"):
-        plain[name] = int(value) if isinstance(value := plain[name], int | np.integer) else None
-    plain["tol"], plain["neighbor_prior"] = float(plain["tol"]), float(plain["neighbor_prior"])
-    prior = plain["shape_prior"]
-    plain["shape_prior"] = [float(one) for one in prior] if isinstance(prior, tuple | list) else float(prior)
-    return plain | {
-        name: bool(plain[name]) for name in ("learn_element", "learn_rates", "accelerate", "warm_start", "verbose")
-    }
-
-
-def _pair(prior: Any) -> Any:
-    return tuple(prior) if isinstance(prior, list) else prior
-
-
-def _element_to_plain(element: Element) -> dict[str, Any]:
-    """JSON has no infinity, where some elements have a limit: a number that is not finite is spelt out."""
-    numbers = {name: value if math.isfinite(value) else str(value) for name, value in element.parameters.items()}
-    return {"name": element.name, "parameters": numbers}
-
-
-def _element_from_plain(plain: Mapping[str, Any]) -> Element:
-    """An element of one's own must have been imported before it can be loaded."""
-    name, parameters = plain["name"], plain["parameters"]
-    if name not in elements.names():
-        raise store.ModelFormatError(
-            f"the model has the element {name!r}, which is none of {', '.join(elements.names())}; if it is one of "
-            "your own, import its file first"
-        )
-    return dataclasses.replace(elements.get(name), **{key: float(value) for key, value in parameters.items()})
 
 
 def _strings_to_arrays(name: str, strings: Strings) -> dict[str, NDArray[Any]]:

@@ -50,6 +50,9 @@ class Streaming(Updating):
         Twenty batches a pass are good. Ten passes come as far as a hundred plain iterations, but further ones not as
         far as a fit does; `fit` with `warm_start=True` goes on from there. After a fit, or on a loaded model, it goes
         on from what that has learned. New items are taken in as they come, if X has ids.
+
+        There are no checkpoints here: `save` after a batch and `dcpf.load` before the next change no bit, if
+        `random_state` is a number.
         """
         del y
         settings = self._settings()

@@ -1,0 +1,207 @@
+"""Checkpoints of a fit: where it has arrived, when that is written, and what must agree to go on from there."""
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import time
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dcpf import __version__, elements
+from dcpf.elements import Element
+from dcpf.inference.vbem import State
+from dcpf.model.fitted import describe_data
+from dcpf.model.plain import element_from_plain, element_to_plain, parameters_to_plain
+from dcpf.store import CheckpointFolder, ModelFormatError
+
+EVERY_ITERATIONS, EVERY_SECONDS = 10, 60.0
+
+# What may be another on the way: it decides when a fit ends and what it tells, not where it goes.
+_FREE = ("max_iter", "tol", "n_jobs", "verbose")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """All that a fit needs to go on, to the bit."""
+
+    state: State
+    bounds: NDArray[np.float64]  # after each iteration so far
+
+    @property
+    def number(self) -> int:
+        """How many iterations were made."""
+        return len(self.bounds)
+
+
+class Checkpoint:
+    """The checkpoint of one fit: found before it begins, written while it runs. Without a path, nothing happens.
+
+    It is made before the fit, and refuses then what the fit cannot go on from. `keep` needs it to be entered.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        facts: Callable[[], Mapping[str, Any]] = dict,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = None if path is None else CheckpointFolder(path)
+        self._clock = clock
+        self._opened: Any = None
+        self._written, self._ended, self._time = 0, False, clock()
+        self.position: Position | None = None  # to go on from
+        if self._folder is not None:
+            self._facts = dict(facts())
+            self._folder.check()
+            self._find(self._folder)
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], matrix: sparse.csr_array) -> Self:
+        """The one that the parameters of a model ask for, when it is fitted to these counts."""
+        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, matrix))
+        if found._written > parameters["max_iter"]:
+            raise ValueError(
+                f"the checkpoint in {parameters['checkpoint']} has made {found._written} iterations already, but "
+                f"max_iter is {parameters['max_iter']}; raise it, or remove the checkpoint to begin anew"
+            )
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be told when the fit begins."""
+        if self._folder is None or self.position is None:
+            return ()
+        return (f"goes on from the checkpoint in {self._folder.path}, after iteration {self.position.number}",)
+
+    def keep(self, position: Position, *, ended: bool | None = None) -> None:
+        """Write the position when it is time to, and in any case if it is told whether the fit has ended with it."""
+        if self._folder is None:
+            return
+        if ended is None:
+            late = self._clock() - self._time >= EVERY_SECONDS
+            if position.number - self._written < EVERY_ITERATIONS and not late:
+                return
+        ended = bool(ended)
+        if (position.number, ended) == (self._written, self._ended):
+            return
+        arrays, plain = pack(position)
+        meta = {"facts": self._facts, "position": plain, "ended": ended}
+        try:
+            self._folder.write(position.number, arrays, meta)
+        except OSError:
+            self._folder = None  # one error is enough: it is not tried again on the way out
+            raise
+        self._written, self._ended, self._time = position.number, ended, self._clock()
+
+    def __enter__(self) -> Self:
+        if self._folder is not None:
+            self._opened = self._folder.opened()
+            self._opened.__enter__()
+            self._time = self._clock()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            self._opened.__exit__(kind, error, trace)
+
+    def _find(self, folder: CheckpointFolder) -> None:
+        found = folder.read()
+        if found is None:
+            return
+        arrays, meta = found
+        try:
+            _check_same(folder.path, meta["facts"], self._facts)
+            position = unpack(Position, arrays, meta["position"])
+            self.position, self._written, self._ended = position, position.number, bool(meta["ended"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ModelFormatError(
+                f"{folder.path} holds no whole checkpoint of a fit ({error}); remove it to begin anew"
+            ) from error
+
+
+def remove_checkpoint(path: str | os.PathLike[str], bounds: NDArray[np.float64]) -> None:
+    """Remove the checkpoint of the fit that has ended with these bounds; any other one is let be."""
+    folder = CheckpointFolder(path)
+    if not folder.path.is_dir():
+        return
+    with contextlib.suppress(ValueError), folder.opened():  # another fit has it, or it is damaged: not this one's
+        found = folder.read()
+        if found is not None and found[1].get("ended") and np.array_equal(found[0]["bounds"], bounds):
+            folder.clear()
+
+
+def facts_of(parameters: Mapping[str, Any], matrix: sparse.csr_array) -> dict[str, Any]:
+    """What decides where a fit goes, as plain values.
+
+    A random state that is no number cannot be compared, nor can the model that a warm start begins with. They are
+    not needed any more.
+    """
+    plain = parameters_to_plain(parameters)
+    data = describe_data(matrix)
+    facts = {name: value for name, value in plain.items() if name not in _FREE}
+    facts["element"] = str(elements.get(parameters["element"]))
+    if isinstance(parameters["init"], tuple | list):
+        digest = hashlib.blake2b(digest_size=16)
+        for array in parameters["init"]:
+            digest.update(np.ascontiguousarray(array, dtype=np.float64).data)
+        facts["init"] = f"arrays of checksum {digest.hexdigest()}"
+    facts["data"] = (
+        f"{data['users']:,} users x {data['items']:,} items, {data['entries']:,} counts that sum to "
+        f"{data['total']:,}, checksum {data['checksum']}"
+    )
+    return {**facts, "dcpf": __version__}
+
+
+def _check_same(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    changed = [name for name in now if then.get(name) != now[name]]
+    if changed:
+        told = "; ".join(f"{name}={then.get(name)}, now {now[name]}" for name in changed)
+        raise ValueError(
+            f"{path}: the checkpoint was made with {told}; go on with the same, or remove {path} to begin anew"
+        )
+
+
+def pack(value: Any, name: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays, and plain values of everything else, by name: of any dataclass of arrays, numbers, elements, or such.
+
+    What is None is kept as that. `unpack` gives back the same.
+    """
+    if isinstance(value, np.ndarray):
+        return {name: value}, {}
+    if isinstance(value, Element):
+        return {}, {name: element_to_plain(value)}
+    if not dataclasses.is_dataclass(value):
+        return {}, {name: value}
+    arrays: dict[str, NDArray[Any]] = {}
+    plain: dict[str, Any] = {}
+    for field in dataclasses.fields(value):
+        more_arrays, more_plain = pack(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
+        arrays |= more_arrays
+        plain |= more_plain
+    return arrays, plain
+
+
+def unpack(kind: Any, arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any], name: str = "") -> Any:
+    """What `pack` made these of: something of this kind. The types of its fields say what they are made of."""
+    if name in arrays:
+        return arrays[name]
+    if name in plain:
+        value = plain[name]
+        return element_from_plain(value) if isinstance(value, dict) else value
+    parts = [one for one in (kind, *typing.get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)]
+    if not parts:
+        raise KeyError(name)
+    kinds = typing.get_type_hints(parts[0])
+    fields = {field.name: f"{name}.{field.name}".lstrip(".") for field in dataclasses.fields(parts[0])}
+    return parts[0](**{field: unpack(kinds[field], arrays, plain, inner) for field, inner in fields.items()})
