@@ -8,7 +8,7 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import Exciting, Lists, add_excited, excited_at, hits_of, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, excite_rows, excited_at, hits_of, learn_strengths
 from dcpf.kernels.threads import Threads
 
 USERS, ITEMS, MOST = 30, 14, 5
@@ -43,12 +43,16 @@ def test_rates_at_pairs(power):
 
 
 def test_scores_of_all_columns():
-    _, given, _, x, S = example()
+    _, given, lists, x, S = example()
     by_source = sparse.csr_array(S.astype(np.float32))
-    rows = np.array([3, 0, 29])
-    scores = np.ones((3, ITEMS), np.float32)
-    add_excited(rows, given, (by_source.indptr.astype(np.int64), by_source.indices, by_source.data), scores)
-    np.testing.assert_allclose(scores, 1.0 + (x @ S)[rows], rtol=1e-5)
+    scores, out = np.ones((3, ITEMS + 2), np.float32), np.empty((3, ITEMS))
+    excite_rows(5, given, (by_source.indptr.astype(np.int64), by_source.indices, by_source.data), out, scores)
+    np.testing.assert_allclose(scores[:, :ITEMS], 1.0 + (x @ S)[5:8], rtol=1e-6)
+    assert (scores[:, ITEMS:] == 1.0).all()
+    one_by_one = np.empty(ITEMS)
+    pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
+    excited_at(0, USERS, pairs, given, lists, 1, one_by_one)
+    np.testing.assert_array_equal(out[1], one_by_one)  # to the bit
 
 
 @pytest.mark.parametrize("far", [0, 16])

@@ -33,6 +33,7 @@ Places = NDArray[np.int64]
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _MAX_ITER, _TOL = 20, 1e-2
+_EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
 
 @dataclass(frozen=True)
@@ -150,5 +151,6 @@ def learn_excitation(
         threads.run(learn_strengths, columns[0], coded, given, kept, table, c, prior, (_MAX_ITER, _TOL), out)
         return float(spans[:, 0].min()), float(spans[:, 1].max())
 
-    Tables(counts, threads, learn_shape=False).run(element, (-c, -c), attempt)
+    span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
+    Tables(counts, threads, learn_shape=False).run(element, span, attempt)
     return Excitation(sources, strength, np.asarray(sums, dtype=np.float64), weight, scale, SHARE)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.excitation import Exciting, Lists, excited, spread
 from dcpf.kernels.jit import kernel
 from dcpf.kernels.lookup import exact_score
 
@@ -178,7 +177,7 @@ def sort(keys: Integers, size: int) -> None:
 @kernel
 def rank_exactly(
     factors: tuple[Floats, Floats],
-    excitation: tuple[Exciting, Lists, int],
+    excited: Doubles,
     order: Integers,
     error: tuple[float, float, float],
     excluded: Excluded,
@@ -187,14 +186,13 @@ def rank_exactly(
 ) -> None:
     """Rank what was kept by rounded scores by their exact ones: out = (columns, scores, sizes), best first.
 
-    excitation = (what the rows have, by what columns are excited, how many items there are to have).
+    `excited` has what is added to w . h in each row and column, or no columns at all.
     Kept column j is column order[j] of the factors and of `excluded`, which ascends by row. error = (scale, a, b): a
     score is scale times the rounded one, off by at most a of itself and b of the scale. If one that was dropped could
     belong to the best n, the row is ranked from all its exact scores.
     """
     W, H = factors
-    given, lists, items = excitation
-    dense = np.zeros(items + 1)
+    adds = excited.shape[1] > 0
     scale, relative, absolute = error
     columns, scores, sizes = out
     stay = (kept.keys.shape[1] - RUN) // 2
@@ -205,11 +203,10 @@ def rank_exactly(
             partition(keys, 0, size, stay)
             size, dropped = stay, np.float64(score_of(keys[stay - 1]))
         sort(keys, size)
-        spread(given, row, 1.0, dense)
         found = 0
         for j in range(size):
             column = order[column_of(keys[j])]
-            score = exact_score(W, row, H, column) + excited(lists, column, dense)
+            score = exact_score(W, row, H, column) + (excited[row, column] if adds else 0.0)
             found = insert(columns[row], scores[row], found, column, score)
         if dropped >= 0.0 and scale * (dropped * (1.0 + relative) + absolute) >= scores[row, found - 1]:
             found = 0
@@ -218,9 +215,8 @@ def rank_exactly(
                 if j < excluded.indptr[row + 1] and excluded.indices[j] == column:
                     j += 1
                 else:
-                    score = exact_score(W, row, H, column) + excited(lists, column, dense)
+                    score = exact_score(W, row, H, column) + (excited[row, column] if adds else 0.0)
                     found = insert(columns[row], scores[row], found, column, score)
-        spread(given, row, 0.0, dense)
         sizes[row] = found
 
 

@@ -198,20 +198,25 @@ def excited_at(
 
 
 @kernel
-def add_excited(
-    rows: Integers,
+def excite_rows(
+    first: int,
     given: Exciting,
     targets_of: tuple[Integers, NDArray[np.int32], NDArray[np.float32]],
+    out: Doubles,
     scores: NDArray[np.float32],
 ) -> None:
-    """scores[r, i] += sum_j x_uj s_ji for the rows u = rows[r] of `given`, in float32.
+    """out[r, i] = sum_j x_uj s_ji for the rows u = first + r of `given`, and scores[r, i] += that, in float32.
 
-    targets_of = (indptr, items, strengths) by sources: the same strengths the other way round.
+    targets_of = (indptr, items, strengths) by sources: the same strengths the other way round. A sum has the bits of
+    `excited`, since its terms come in the same order. `scores` may be wider than `out`.
     """
     indptr, items, strengths = targets_of
-    for r in range(len(rows)):
-        line = scores[r]
-        for e in range(given.indptr[rows[r]], given.indptr[rows[r] + 1]):
-            x, j = given.x[e], given.indices[e]
+    for r in range(len(out)):
+        line = out[r]
+        line[:] = 0.0
+        for e in range(given.indptr[first + r], given.indptr[first + r + 1]):
+            x, j = np.float64(given.x[e]), given.indices[e]
             for f in range(indptr[j], indptr[j + 1]):
-                line[items[f]] += x * strengths[f]
+                line[items[f]] += x * np.float64(strengths[f])
+        for i in range(out.shape[1]):
+            scores[r, i] += np.float32(line[i])

@@ -1,6 +1,7 @@
 """Recommend, predict, find what is similar, explain."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -72,14 +73,15 @@ class Recommending(Asking):
             seen = self._training_counts() if asked is None else self._seen(asked)
             left_out = seen if exclude_seen else left_out
             if excitation is not None:
-                excited = Excited(excitation.of_users(seen), excitation.lists, excitation.by_source)
+                excited = Excited(excitation.of_users(seen), excitation.by_source)
         if deny_by_user:
             left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
         W, H = self._kept(self.user_factors if asked is None else asked.mean), self.item_factors
         candidates = self._candidates(allow, deny)
         if candidates is not None:
             H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
-            excited = None if excited is None else excited.among(candidates)
+            if excited is not None:
+                excited = replace(excited, by_source=excited.by_source[:, candidates])
         with Threads(self.n_jobs) as threads:
             ranked = top_n(W, H, n, left_out.sorted_indices(), threads, excited)
         if candidates is not None:

@@ -3,6 +3,7 @@
 A score is w . h, and what the items that a row has add to it by excitation.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,14 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.kernels.best import RUN, Excluded, Kept, keep_best, nothing_kept, rank_exactly
-from dcpf.kernels.excitation import Exciting, Lists, add_excited
+from dcpf.kernels.excitation import Exciting, excite_rows
 from dcpf.kernels.threads import Threads, one_blas_thread
 
 Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
 
 _ROWS, _COLUMNS = 512, 512  # of a tile of scores, which stays in cache
 _WORTH_SORTING = 64  # rows, from which on it pays to sort the columns
-_SCORES = 2**21  # of a tile of whole rows, where there is excitation
+_SCORES, _LEAST_ROWS = 2**18, 8  # of a tile of whole rows, where there is excitation
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,7 @@ class Excited:
     """What excitation adds to the scores: sum_j x_rj s_jc for row r and column c, over the items j that r has."""
 
     given: Exciting  # x of the rows
-    lists: Lists  # s by columns
-    by_source: sparse.csr_array  # s with a row for each item, and the columns
-
-    @classmethod
-    def none(cls, rows: int, columns: int) -> "Excited":
-        """No excitation."""
-        places, values = np.empty((columns, 0), dtype=np.int32), np.empty((columns, 0), dtype=np.float32)
-        given = Exciting(np.zeros(rows + 1, dtype=np.int64), places.reshape(-1), values.reshape(-1))
-        return cls(given, Lists(places, values), sparse.csr_array(values.reshape(0, columns)))
-
-    def among(self, columns: NDArray[np.int64]) -> "Excited":
-        """The same for some columns only."""
-        lists = Lists(self.lists.sources[columns], self.lists.strength[columns])
-        by_source: sparse.csr_array = self.by_source[:, columns]
-        return Excited(self.given, lists, by_source)
+    by_source: sparse.csr_array  # s, with a row for each item and the columns to rank
 
 
 def top_n(
@@ -72,17 +60,13 @@ def top_n(
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
     left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32))
     candidates = _Candidates(W, H, left_out) if excited is None else _ExcitedCandidates(W, H, left_out, excited)
-    excited = excited or Excited.none(rows, columns)
 
     def rank_blocks(start: int, stop: int) -> None:
         for first in range(start * _ROWS, min(stop * _ROWS, rows), _ROWS):
-            block = slice(first, min(first + _ROWS, rows))
-            best = candidates.of(block, n)
-            out = (best_columns[block], best_scores[block], sizes[block])
-            mine = Excluded(left_out.indptr[first : block.stop + 1], left_out.indices)
-            given = excited.given._replace(indptr=excited.given.indptr[first : block.stop + 1])
-            excitation = (given, excited.lists, excited.by_source.shape[0])
-            rank_exactly((W[block], H), excitation, candidates.order, candidates.error, mine, best, out)
+            for block, best, added in candidates.of(slice(first, min(first + _ROWS, rows)), n):
+                out = (best_columns[block], best_scores[block], sizes[block])
+                mine = Excluded(left_out.indptr[block.start : block.stop + 1], left_out.indices)
+                rank_exactly((W[block], H), added, candidates.order, candidates.error, mine, best, out)
 
     blocks = -(-rows // _ROWS)
     if blocks > 1 and columns:
@@ -120,8 +104,8 @@ class _Candidates:
         self._excluded = Excluded(self._excluded.indptr, place[self._excluded.indices])
         self._most = np.array([self._H[start : start + self._width].max(axis=0) for start in self._starts])
 
-    def of(self, block: slice, n: int) -> Kept:
-        """The best n of these rows, and some more."""
+    def of(self, block: slice, n: int) -> Iterator[tuple[slice, Kept, Doubles]]:
+        """Some rows after another, the best n of each and some more, and what is added to w . h: nothing."""
         W = self._W[block]
         best = nothing_kept(len(W), n)
         mine = Excluded(self._excluded.indptr[block.start : block.stop + 1], self._excluded.indices)
@@ -136,7 +120,7 @@ class _Candidates:
             np.matmul(W if len(rows) == len(W) else W[rows], part.T, out=tile[:, : len(part)])
             tile[:, len(part) :] = -1.0
             keep_best(tile, rows, start, mine, best)
-        return best
+        yield block, best, np.empty((0, 0))
 
 
 class _ExcitedCandidates:
@@ -155,22 +139,22 @@ class _ExcitedCandidates:
         float32 = np.finfo(np.float32)
         self.error = (1.0, 2.0 * (terms + 4) * float(float32.eps), 4.0 * terms * float(float32.tiny))
 
-    def of(self, block: slice, n: int) -> Kept:
-        """The best n of these rows, and some more."""
+    def of(self, block: slice, n: int) -> Iterator[tuple[slice, Kept, Doubles]]:
+        """Some rows after another, the best n of each and some more, and what is added to w . h."""
         columns = len(self._H)
         width = -(-columns // RUN) * RUN
-        best = nothing_kept(block.stop - block.start, n)
-        mine = Excluded(self._excluded.indptr[block.start : block.stop + 1], self._excluded.indices)
-        step = max(1, _SCORES // width)
-        buffer = np.empty((min(step, block.stop - block.start), width), dtype=np.float32)
+        step = min(max(_LEAST_ROWS, _SCORES // width), block.stop - block.start)
+        tiles, sums = np.empty((step, width), dtype=np.float32), np.empty((step, columns))
         for start in range(block.start, block.stop, step):
-            rows = np.arange(start, min(start + step, block.stop))
-            tile = buffer[: len(rows)]
-            np.matmul(self._W[rows[0] : rows[-1] + 1], self._H.T, out=tile[:, :columns])
-            add_excited(rows, self._given, self._targets, tile)
+            rows = slice(start, min(start + step, block.stop))
+            tile, added = tiles[: rows.stop - start], sums[: rows.stop - start]
+            np.matmul(self._W[rows], self._H.T, out=tile[:, :columns])
             tile[:, columns:] = -1.0
-            keep_best(tile, rows - block.start, 0, mine, best)
-        return best
+            excite_rows(start, self._given, self._targets, added, tile)
+            best = nothing_kept(len(tile), n)
+            mine = Excluded(self._excluded.indptr[start : rows.stop + 1], self._excluded.indices)
+            keep_best(tile, np.arange(len(tile)), 0, mine, best)
+            yield rows, best, added
 
 
 def _rounded(W: Floats, H: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
