@@ -19,7 +19,7 @@ Doubles = NDArray[np.float64]
 
 _ROWS, _COLUMNS = 512, 512  # of a tile of scores, which stays in cache
 _WORTH_SORTING = 64  # rows, from which on it pays to sort the columns
-_SCORES, _LEAST_ROWS = 2**18, 8  # of a tile of whole rows, where there is excitation
+_SCORES, _LEAST_ROWS = 2**20, 8  # of a tile of whole rows, where there is excitation
 
 
 @dataclass(frozen=True)
