@@ -249,6 +249,21 @@ def test_a_stream_learns_excitation_when_it_is_asked_for() -> None:
     assert (model.excitation_.sources == whole.excitation_.sources).all()  # by who has what alone
 
 
+def test_similar_items_excite_each_other() -> None:
+    model = fitted()
+    excitation = model.excitation_
+    assert excitation is not None
+    S = excitation.by_source.toarray().astype(np.float64)
+    for asked in (3, 7, 20):
+        items, scores = model.similar_items(f"i{asked:02}", n=4)
+        expected = np.sqrt(S[asked] * S[:, asked])
+        np.testing.assert_allclose(scores, np.sort(expected[expected > 0.0])[::-1][:4])
+        np.testing.assert_allclose(expected[model.items_.positions(items, "item")], scores)
+    several, _ = model.similar_items(["i03", "i07"], n=4)
+    assert (len(several[0]), len(several[1])) == (4, 0)  # nobody has the second
+    assert len(model.similar_users("u03", n=4).ranked.columns) == 4
+
+
 def test_held_out_likelihood_is_the_sum_over_every_pair() -> None:
     train, test = COUNTS.split(0.3, seed=1)
     model = fitted(train, element="logarithmic", dtype="float64")

@@ -20,11 +20,13 @@ def similar(
     if (item is None) == (user is None):
         raise ValueError("similar to what? Give --item or --user, one of them")
     fitted = load(model)
-    items = catalogue(fitted)
+    items, scale = catalogue(fitted), "1 is the same, 0 has nothing in common"
     if item is not None:
         one = find_items(fitted, [item])[0]
         found = fitted.similar_items(one, n).to_frame()
         title = f"Similar to {items.named(int(items.ids.positions([one], 'item')[0]))}"
+        if fitted.excitation_ is not None:
+            scale = "sessions that one brings of the other, there and back"
     else:
         one = find_users(fitted, None, [str(user)])[0]
         found = fitted.similar_users(one, n).to_frame()
@@ -33,5 +35,5 @@ def similar(
         print_json(records(found))
         return
     screen = console()
-    heading(screen, f"{title} (1 is the same, 0 has nothing in common)")
+    heading(screen, f"{title} ({scale})")
     screen.print(ranking(found, {"similarity": [f"{one:.3f}" for one in found["similarity"]]}))

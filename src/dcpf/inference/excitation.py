@@ -62,6 +62,14 @@ class Excitation:
         matrix.sort_indices()
         return matrix
 
+    def mutual(self, item: int) -> tuple[Places, Doubles]:
+        """The items that excite this one and are excited by it, and sqrt(s_ij s_ji) of each."""
+        begin, end = self.by_source.indptr[item : item + 2]
+        targets, strength = self.by_source.indices[begin:end], self.by_source.data[begin:end]
+        both, there, back = np.intersect1d(self.sources[item], targets, assume_unique=False, return_indices=True)
+        product = self.strength[item][there].astype(np.float64) * strength[back]
+        return both.astype(np.int64), np.sqrt(product)
+
     def of_users(self, matrix: sparse.csr_array) -> Exciting:
         """x of users with these counts."""
         return exciting(matrix, self.scale)

@@ -19,7 +19,7 @@ from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
-from dcpf.ranking.top import Excited, top_n
+from dcpf.ranking.top import Excited, best_of, top_n
 
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -135,8 +135,17 @@ class Recommending(Asking):
         return mean, variance
 
     def similar_items(self, items: Any, n: int = 10) -> Similar:
-        """The n items whose listeners are most alike: by the cosine of where their sessions come from."""
+        """The n items that go best with each.
+
+        With excitation, by how much both excite each other: sqrt(s_ij s_ji); fewer than n if there are fewer. With
+        factors alone, by the cosine of where their sessions come from.
+        """
         check_is_fitted(self)
+        if (excitation := self.excitation_) is not None:
+            check_whole(n=n)
+            places = self._catalogue.places(one_or_several(items, "items"))
+            ranked = best_of([excitation.mutual(place) for place in places.tolist()], n)
+            return Similar(self.items_.at(places), self._catalogue, ranked, is_one(items), "item")
         shares = self.item_factors * self.user_factors.sum(axis=0, dtype=np.float64)
         return self._similar(self._catalogue, shares, items, n, "item")
 

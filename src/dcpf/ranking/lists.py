@@ -147,7 +147,7 @@ class Recommendations(Lists):
 
 @dataclass(frozen=True, repr=False)
 class Similar(Lists):
-    """Those most alike, by the cosine of their factors. Unpacks as (ids, similarities)."""
+    """Those most alike, by mutual excitation or by the cosine of factors. Unpacks as (ids, similarities)."""
 
     what: str  # "item" or "user"
 

@@ -3,7 +3,7 @@
 A score is w . h, and what the items that a row has add to it by excitation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,18 @@ def top_n(
         rank_blocks(0, 1)
     used = np.arange(n) < sizes[:, None]
     return Ranked(np.concatenate([[0], np.cumsum(sizes)]), best_columns[used], best_scores[used])
+
+
+def best_of(found: Sequence[tuple[NDArray[np.int64], Doubles]], n: int) -> Ranked:
+    """The n best of each of some short lists of columns and scores above 0."""
+    kept = []
+    for columns, scores in found:
+        order = np.lexsort((columns, -scores))[:n]
+        order = order[scores[order] > 0.0]
+        kept.append((columns[order], scores[order]))
+    lengths = [len(columns) for columns, _ in kept]
+    columns, scores = (np.concatenate([one[part] for one in kept] or [np.empty(0)]) for part in (0, 1))
+    return Ranked(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), columns.astype(np.int64), scores)
 
 
 class _Candidates:
