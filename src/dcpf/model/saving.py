@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+import reprlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,9 +61,12 @@ class Saving(Fitted):
 
     def _restore(self, arrays: Arrays, description: Mapping[str, Any]) -> None:
         """Become the model that these arrays and this description tell of."""
+        _check_types(arrays)
         settings = dict(description["settings"])
-        self._settings_ = Settings(**settings | {"shape_prior": tuple(settings["shape_prior"])})
-        self._typical_rates = tuple(description["typical_rates"])
+        self._settings_ = Settings(**settings | {"shape_prior": _two_numbers(settings["shape_prior"])})
+        learn = (self._settings_.learn_element, self._settings_.learn_rates)
+        _check(all(isinstance(one, bool) for one in learn), f"learn_element and learn_rates are {learn}")
+        self._typical_rates = _two_numbers(description["typical_rates"])
         self._data_ = description["data"]
         self.element_ = _element_from_plain(description["element"])
         self.bounds_ = arrays["bounds"]
@@ -91,11 +95,12 @@ def load(path: Path) -> "DCPF":
             parameters = parameters | {"element": _element_from_plain(element)}
         model = DCPF(**parameters | {"shape_prior": _pair(parameters["shape_prior"])})
         model._restore(arrays, description)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
         if isinstance(error, store.ModelFormatError):
-            raise
+            raise store.ModelFormatError(f"{os.fspath(path)}: {error}") from None
+        why = " ".join(str(error).split())[:200]
         raise store.ModelFormatError(
-            f"{os.fspath(path)}: a dcpf file, but not a whole model ({error}); restore a copy of it, or save it again"
+            f"{os.fspath(path)}: a dcpf file, but not a whole model ({why}); restore a copy of it, or save it again"
         ) from error
     return model
 
@@ -103,6 +108,35 @@ def load(path: Path) -> "DCPF":
 def _check(holds: bool, wrong: str) -> None:
     if not holds:
         raise ValueError(wrong)
+
+
+_TYPES = {  # of the arrays whose name ends so: how many axes, and which kinds of numbers
+    "bounds": (1, ("float64",)),
+    "stream": (1, ("float64",)),
+    ".shape": (2, ("float32", "float64")),
+    "_rate": (1, ("float64",)),
+    ".offsets": (1, ("int64",)),
+    ".utf8": (1, ("uint8",)),
+    ".integers": (1, ("int64",)),
+    ".order": (1, ("int64",)),
+    ".indptr": (1, ("int64",)),
+    ".indices": (1, ("int32",)),
+    ".data": (1, ("int32",)),
+}
+
+
+def _check_types(arrays: Arrays) -> None:
+    """Compiled loops rely on them."""
+    for name, array in arrays.items():
+        axes, types = next((wanted for end, wanted in _TYPES.items() if name.endswith(end)), (array.ndim, ()))
+        fits = array.ndim == axes and (not types or str(array.dtype) in types)
+        _check(fits, f"{name[:80]} has {array.ndim} axes and the type {array.dtype}")
+
+
+def _two_numbers(given: Any) -> tuple[float, float]:
+    first, second = (float(one) for one in given)
+    _check(0.0 < first < math.inf and 0.0 < second < math.inf, f"{first:g} and {second:g} cannot be rates or shapes")
+    return first, second
 
 
 def _gammas_from_arrays(side: str, arrays: Arrays, rows: int) -> Gammas:
@@ -142,8 +176,8 @@ def _element_from_plain(plain: Mapping[str, Any]) -> Element:
     name, parameters = plain["name"], plain["parameters"]
     if name not in elements.names():
         raise store.ModelFormatError(
-            f"the model has the element {name!r}, which is none of {', '.join(elements.names())}; if it is one of "
-            "your own, import its file first"
+            f"the model has the element {reprlib.repr(name)}, which is none of {', '.join(elements.names())}; if it "
+            "is one of your own, import its file first"
         )
     return dataclasses.replace(elements.get(name), **{key: float(value) for key, value in parameters.items()})
 
@@ -190,5 +224,6 @@ def _counts_from_arrays(arrays: Arrays, shape: tuple[int, int]) -> sparse.csr_ar
     matrix = sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)
     _check(len(data) == len(indices) == indptr[-1], "the training counts are not whole")
+    _check(len(data) == 0 or int(data.min()) > 0, "a training count is not positive")
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
