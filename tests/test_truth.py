@@ -97,7 +97,7 @@ def replications(truth: Element) -> list[tuple[np.ndarray, float]]:
 
 
 def replication(truth: Element, seed: int) -> tuple[np.ndarray, float]:
-    """Draws from the posterior of the rate of one cell, and the true one. The element has no prior, so it is known."""
+    """Draws from the posterior of the rate of one cell, and the true one. The element has no prior: it is known."""
     rng = np.random.default_rng(seed)
     W, H = rng.gamma(1.0, 1.0, (40, 2)), rng.gamma(1.0, 1.0, (30, 2))
     counts, _ = draw_counts(W, H, truth, rng)
