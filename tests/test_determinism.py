@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import dcpf
 from dcpf.counts import Counts
@@ -71,7 +72,9 @@ def learn_a_batch(model: dcpf.DCPF) -> dcpf.DCPF:
 
 
 def take_in_users(model: dcpf.DCPF) -> dcpf.DCPF:
-    model.partial_fit_users(COUNTS.matrix[:3], ["new", LISTENING.users[7], "newer"])
+    nothing = sparse.csr_array((1, COUNTS.shape[1]), dtype=np.int64)
+    rows = sparse.vstack([COUNTS.matrix[:2], nothing], format="csr")
+    model.partial_fit_users(rows, ["new", LISTENING.users[7], "has nothing yet"])
     return model
 
 
