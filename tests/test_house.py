@@ -69,5 +69,19 @@ def test_every_row_of_bad_input_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "bad-input.md").read_text()
     rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
     assert [int(row) for cell in rows for row in cell.split(",")] == list(range(1, 41))
-    for file, test in re.findall(r"`([\w/]+\.py)::(\w+)`", text):
+    assert_named_tests_exist(text)
+
+
+def test_every_promise_of_reliability_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    promises = re.findall(r"^\| (?!promise|run|broken|---|`|before|\| |float|.*\| the same)(.+)$", text, re.MULTILINE)
+    assert len(promises) > 30
+    assert [promise for promise in promises if ".py::" not in promise] == []
+    assert_named_tests_exist(text)
+
+
+def assert_named_tests_exist(text: str) -> None:
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", text)
+    assert len(named) > 30
+    for file, test in named:
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{file}::{test}"

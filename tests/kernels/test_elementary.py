@@ -175,3 +175,8 @@ def test_moments_are_numpys():
     assert central_moments(weights, N, mean, total) == pytest.approx([w @ (N - mean) ** k for k in (2, 3)], rel=1e-13)
     joint = [w @ ((M - m_mean) * (N - mean) ** k) for k in (1, 2, 3)]
     assert joint_moments(weights, N, mean, M, m_mean, total) == pytest.approx(joint, rel=1e-13)
+
+
+@pytest.mark.parametrize("x", [0.0, -1.0, -2e9, -np.inf, np.nan])
+def test_log_gamma_and_digamma_of_what_is_not_positive_are_no_numbers_and_take_no_time(x):
+    assert np.isnan(log_gamma_and_digamma(x)).all()

@@ -233,3 +233,10 @@ def test_log_rates_are_logarithms_less_c():
     log_rates(lam, C, out)
     np.testing.assert_allclose(out[:100], np.log(lam) - C, rtol=1e-14)
     assert np.all(np.isnan(out[100:]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_rate_that_is_not_finite_has_no_logarithm_that_looks_like_one(bad):
+    out = np.zeros(9)
+    log_rates(np.array([1.0, bad, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, bad]), C, out)
+    np.testing.assert_array_equal(np.isnan(out), [False, True, *[False] * 6, True])

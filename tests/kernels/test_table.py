@@ -218,3 +218,16 @@ def test_a_run_that_looks_nothing_up_keeps_its_span():
         ELEMENTS[0], (0.0, 1.0), lambda table: (math.inf, -math.inf)
     )
     assert span == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("span", [(np.nan, np.nan), (0.0, np.inf), (-np.inf, 0.0)])
+def test_a_run_whose_rates_are_not_finite_is_not_repeated_for_ever(span):
+    runs = []
+
+    def attempt(table):
+        runs.append(table)
+        return span
+
+    tables = Tables(np.array([1, 3]), Threads(1), learn_shape=False)
+    assert tables.run(Logarithmic(0.5), (0.0, 1.0), attempt) == (0.0, 1.0)
+    assert len(runs) == 1

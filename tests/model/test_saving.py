@@ -1,6 +1,8 @@
 """A model goes to a file and comes back the same, to the last bit."""
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,3 +157,65 @@ def test_the_training_data_are_known_again_by_their_checksum(tmp_path: Path) -> 
 def test_an_element_at_its_infinite_limit_is_kept(tmp_path: Path) -> None:
     fitted(element=dcpf.elements.ZeroTruncatedPoisson(p=np.inf)).save(tmp_path / "m")
     assert dcpf.load(tmp_path / "m").element_ == dcpf.elements.ZeroTruncatedPoisson(p=np.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("W.shape", lambda array: array.astype(np.int64)),
+        ("W.row_rate", lambda array: array.astype(np.float32)),
+        ("H.column_rate", lambda array: array[None]),
+        ("bounds", lambda array: array[:, None]),
+        ("users.utf8", lambda array: array.astype(np.int8)),
+        ("items.order", lambda array: array.astype(np.float64)),
+        ("history.data", lambda array: -array),
+        ("history.indptr", lambda array: array[::-1].copy()),
+    ],
+)
+def test_arrays_of_another_type_or_meaning_are_refused(name: str, changed: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    fitted().save(path)
+    arrays, meta = store.read(path)
+    store.write(path, arrays | {name: changed(arrays[name])}, meta)
+    with pytest.raises(dcpf.ModelFormatError, match="m: a dcpf file, but not a whole model"):
+        dcpf.load(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("typical_rates", [1.0]),
+        ("typical_rates", [1.0, -1.0]),
+        ("typical_rates", 10**400),
+        ("settings", {"shape_prior": [0.3, 0.3], "learn_element": True, "learn_rates": []}),
+        ("settings", {"shape_prior": [0.3, 0.0], "learn_element": True, "learn_rates": True}),
+        ("element", {"name": "raw", "parameters": "none"}),
+        ("element", {"name": "x" * 10_000, "parameters": {}}),
+        ("element", {"name": "geometric", "parameters": {"p": 7.0}}),
+        ("parameters", []),
+    ],
+)
+def test_a_description_that_cannot_be_is_refused_in_a_short_line(key: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    fitted().save(path)
+    arrays, meta = store.read(path)
+    store.write(path, arrays, meta | {key: value})
+    with pytest.raises(dcpf.ModelFormatError, match="m: ") as error:
+        dcpf.load(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, -2e9])
+def test_a_model_whose_numbers_are_damaged_answers_without_end_to_no_question(value: float, tmp_path: Path) -> None:
+    """The body is not read when a model is loaded: `store.verify` tells of such damage."""
+    path = tmp_path / "m"
+    fitted().save(path)
+    arrays, meta = store.read(path)
+    arrays["H.shape"][2, 1] = value
+    store.write(path, arrays, meta)
+    model = dcpf.load(path)
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError, ArithmeticError):
+        model.recommend(history={"Lied 3 ♪": 4}, n=3)
+        model.sessions()

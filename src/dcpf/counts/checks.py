@@ -75,6 +75,8 @@ def _sparse_entries(X: Any) -> sparse.coo_array:
     if X.format in ("csr", "csc", "bsr"):
         try:
             X.check_format(full_check=True)
+            if (X.indptr[1:] < X.indptr[:-1]).any():  # which scipy does not look for in a bsr matrix
+                raise ValueError("its indptr falls")
         except ValueError as error:
             raise InvalidCounts(f"the sparse matrix is broken ({error}); build it anew from its triplets") from None
     return sparse.coo_array(X)

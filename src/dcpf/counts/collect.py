@@ -15,7 +15,7 @@ from dcpf.counts.encode import Encoder, Kind
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
 from dcpf.counts.spill import Triplets
-from dcpf.counts.values import Fault, Times, read_counts_column
+from dcpf.counts.values import Fault, Times, read_counts_column, shown
 
 
 class Place(NamedTuple):
@@ -154,7 +154,9 @@ class Collector:
                 raise InvalidCounts(f"{self._where}: {error}") from None
             return self._give_up_times(f"it holds {column.dtype}")
         if undecided and not self._time_was_asked_for and any(mask[0] for mask, _ in faults):
-            return self._give_up_times(f"{column[0]!r} at {rows.place(0).shown} is neither a number nor an ISO date")
+            return self._give_up_times(
+                f"{shown(column[0])} at {rows.place(0).shown} is neither a number nor an ISO date"
+            )
         return times, faults
 
     def _give_up_times(self, why: str) -> tuple[None, list[Fault]]:
@@ -165,7 +167,8 @@ class Collector:
     def _finish_ids(self, role: str) -> tuple[Ids, NDArray[np.int32]]:
         encoder = self._encoders.pop(role)
         if mixture := encoder.mixture():
-            self._notes.append(f"{role} ids are kept as strings: {mixture[0]!r} is an integer, {mixture[1]!r} is not")
+            integer, other = map(shown, mixture)
+            self._notes.append(f"{role} ids are kept as strings: {integer} is an integer, {other} is not")
         return encoder.finish()
 
     def _check_sums(self, matrix: sparse.csr_array, users: Ids, items: Ids) -> None:
@@ -173,10 +176,10 @@ class Collector:
             return
         entry = int(np.argmax(matrix.data > LARGEST_COUNT))
         user = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        whose = f"user {shown(users[user])}, item {shown(items[int(matrix.indices[entry])])}"
         raise InvalidCounts(
-            f"{self._where}: the counts of user {users[user]!r}, item {items[int(matrix.indices[entry])]!r} sum to "
-            f"{matrix.data[entry]}, which is too large; the limit is 2^31-1 = {LARGEST_COUNT:,}: cap the counts or "
-            "count in larger units"
+            f"{self._where}: the counts of {whose} sum to {matrix.data[entry]}, which is too large; the limit is "
+            f"2^31-1 = {LARGEST_COUNT:,}: cap the counts or count in larger units"
         )
 
 
@@ -188,7 +191,9 @@ def _missing(ids: pl.Series, role: str) -> list[Fault]:
 
 
 def _of_pair(frame: pl.DataFrame, why: Callable[[int], str]) -> Callable[[int], str]:
-    return lambda row: f"the count of user {frame['user'][row]!r}, item {frame['item'][row]!r} is {why(row)}"
+    return lambda row: (
+        f"the count of user {shown(frame['user'][row])}, item {shown(frame['item'][row])} is {why(row)}"
+    )
 
 
 def _with_events(

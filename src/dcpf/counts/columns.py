@@ -237,7 +237,9 @@ def _check_distinct(chosen: Mapping[str, int], names: Sequence[str], where: str)
     for role, place in chosen.items():
         other = next((one for one in chosen if one != role and chosen[one] == place), None)
         if other is not None:
-            raise InvalidCounts(f"{where}: column {names[place]!r} cannot be both {role}_column and {other}_column")
+            raise InvalidCounts(
+                f"{where}: column {_cut(names[place])!r} cannot be both {role}_column and {other}_column"
+            )
 
 
 def _in_order(chosen: Mapping[str, int]) -> dict[str, int]:
@@ -245,12 +247,18 @@ def _in_order(chosen: Mapping[str, int]) -> dict[str, int]:
 
 
 def _told(names: Sequence[str], chosen: Mapping[str, int], start: str = "") -> str:
-    used = ", ".join(names[chosen[role]] for role in _NAMES if role in chosen)
+    used = ", ".join(_cut(names[chosen[role]]) for role in _NAMES if role in chosen)
     events = "" if "count" in chosen else " (no count column: each row counts 1)"
     ignored = [name for j, name in enumerate(names) if j not in chosen.values()]
     return f"{start}columns {used}{events}" + (f"; ignored: {_listed(ignored)}" if ignored else "")
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(name or "''" for name in names[:20])
+    shown = ", ".join(_cut(name) or "''" for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _cut(name: str) -> str:
+    """A name in one line, and not all of it if it is long: it may be the text of a file without a header."""
+    name = name if name.isprintable() else repr(name)[1:-1]
+    return name if len(name) <= 60 else f"{name[:60]}..."

@@ -1,5 +1,6 @@
 """Counts and times as they stand in a column, text or numbers: read, and what cannot be one told with the reason."""
 
+import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,9 +72,13 @@ def _told(column: pl.Series, what: str) -> Callable[[int], str]:
     return sentence
 
 
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+
+
 def shown(value: Any) -> str:
-    """A value as an error names it."""
-    return f"{value:.15g}" if isinstance(value, float) else repr(value)
+    """A value as an error names it: not all of it, if it is long."""
+    return f"{value:.15g}" if isinstance(value, float) else _short.repr(value)
 
 
 class Times:
@@ -102,7 +107,7 @@ class Times:
         wanted = "dates such as 2020-01-31 or 2020-01-31T23:59:59" if self.are_dates else "numbers, as the first is"
         faults: list[Fault] = []
         if bad.any():
-            faults.append((bad, lambda row: f"the time is {column[row]!r}; times here are {wanted}"))
+            faults.append((bad, lambda row: f"the time is {shown(column[row])}; times here are {wanted}"))
             times = (
                 times.fill_null(strategy="zero")
                 if not self.are_dates

@@ -39,12 +39,13 @@ class Tables:
         """Run `attempt` with a table that reaches over all log rates at which it looks a count up.
 
         `span` is where these are expected, and `attempt` says where they were (from infinity to minus infinity
-        if there were none); if that is elsewhere, it is run again with a table that reaches there.
+        if there were none); if that is elsewhere, it is run again with a table that reaches there. No table reaches
+        rates that are not finite: what was found with them is not either.
         """
         while True:
             table = self.covering(element, span)
             found = attempt(table)
-            if found[0] > found[1]:
+            if not (found[0] <= found[1] and math.isfinite(found[0]) and math.isfinite(found[1])):
                 return span
             if _covers(table, *found):
                 return found

@@ -163,7 +163,7 @@ def local_step(
         expected = (min(expected[0], low), max(expected[1], high))
         threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, item_shape)
     low, high = _span(tallies)
-    found = (low + c, high + c) if low <= high else span
+    found = (low + c, high + c) if -np.inf < low <= high < np.inf else span
     sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
     totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
     return Local(user_shape, item_shape, totals, float(sums[0]), found)

@@ -132,7 +132,9 @@ def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
 
 @kernel
 def log_gamma_and_digamma(x: float) -> tuple[float, float]:
-    """(log Gamma(x), Psi(x)) for x > 0, sharing their logarithm."""
+    """(log Gamma(x), Psi(x)) for x > 0, sharing their logarithm; NaN for any other x."""
+    if not x > 0.0:  # nor a loop as long as x is negative
+        return math.nan, math.nan
     product = 1.0
     slope = 0.0
     while x < 8.0:

@@ -13,18 +13,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain
 # Python threads run kernels side by side.
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: F) -> F:
     """Compile a loop whose arithmetic is done in the order in which it is written; a * b + c may be one operation."""
-    compiled: F = numba.njit(**_OPTIONS, fastmath={"contract"})(function)
-    return compiled
+    return _compiled(function, {"contract"})
 
 
 def summing_kernel(function: F) -> F:
     """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured."""
-    compiled: F = numba.njit(**_OPTIONS, fastmath={"reassoc", "nsz", "contract"})(function)
+    return _compiled(function, {"reassoc", "nsz", "contract"})
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
+    try:
+        compiled: F = numba.njit(**_OPTIONS, fastmath=fastmath, cache=True)(function)
+    except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
+        compiled = numba.njit(**_OPTIONS, fastmath=fastmath)(function)
     return compiled
 
 

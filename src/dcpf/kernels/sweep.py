@@ -105,9 +105,9 @@ def add_weighted_rows(
 
 @kernel
 def log_rates(lam: NDArray[np.float64], c: float, out: NDArray[np.float64]) -> None:
-    """Equivalent to out = log(lam) - c."""
+    """Equivalent to out = log(lam) - c; NaN where a rate is not finite, of which fast_log would make some number."""
     for j in range(len(lam)):
-        out[j] = fast_log(lam[j]) - c
+        out[j] = fast_log(lam[j]) - c + (lam[j] - lam[j])
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ def element_from_plain(plain: Mapping[str, Any]) -> Element:
     name, parameters = plain["name"], plain["parameters"]
     if name not in elements.names():
         raise store.ModelFormatError(
-            f"the model has the element {name!r}, which is none of {', '.join(elements.names())}; if it is one of "
-            "your own, import its file first"
+            f"the model has the element {reprlib.repr(name)}, which is none of {', '.join(elements.names())}; if it "
+            "is one of your own, import its file first"
         )
     return dataclasses.replace(elements.get(name), **{key: float(value) for key, value in parameters.items()})

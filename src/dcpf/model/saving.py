@@ -1,6 +1,7 @@
 """A model as named arrays and plain values, and back: what `store` puts into a file."""
 
 import dataclasses
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from dcpf.inference.excitation import Excitation
 from dcpf.inference.updates import Gammas
 from dcpf.inference.vbem import Settings
 from dcpf.model.checkpoint import remove_checkpoint
-from dcpf.model.fitted import Fitted
+from dcpf.model.fitted import Fitted, check_whole
 from dcpf.model.plain import element_from_plain, element_to_plain, pair, parameters_to_plain
 
 if TYPE_CHECKING:
@@ -76,9 +77,14 @@ class Saving(Fitted):
 
     def _restore(self, arrays: Arrays, description: Mapping[str, Any]) -> None:
         """Become the model that these arrays and this description tell of."""
+        _check_types(arrays)
         settings = dict(description["settings"])
-        self._settings_ = Settings(**settings | {"shape_prior": tuple(settings["shape_prior"])})
-        self._typical_rates = tuple(description["typical_rates"])
+        self._settings_ = Settings(**settings | {"shape_prior": _two_numbers(settings["shape_prior"])})
+        learn = (self._settings_.learn_element, self._settings_.learn_rates)
+        _check(all(isinstance(one, bool) for one in learn), f"learn_element and learn_rates are {learn}")
+        check_whole(n_neighbors=self._settings_.n_neighbors, least=0)
+        _check(isinstance(self._settings_.neighbor_prior, float), "neighbor_prior is no number")
+        self._typical_rates = _two_numbers(description["typical_rates"])
         self._data_ = description["data"]
         self.element_ = element_from_plain(description["element"])
         self.bounds_ = arrays["bounds"]
@@ -111,11 +117,12 @@ def load(path: Path) -> "DCPF":
             parameters = parameters | {"element": element_from_plain(element)}
         model = DCPF(**parameters | {"shape_prior": pair(parameters["shape_prior"])})
         model._restore(arrays, description)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
         if isinstance(error, store.ModelFormatError):
-            raise
+            raise store.ModelFormatError(f"{os.fspath(path)}: {error}") from None
+        why = " ".join(str(error).split())[:200]
         raise store.ModelFormatError(
-            f"{os.fspath(path)}: a dcpf file, but not a whole model ({error}); restore a copy of it, or save it again"
+            f"{os.fspath(path)}: a dcpf file, but not a whole model ({why}); restore a copy of it, or save it again"
         ) from error
     return model
 
@@ -123,6 +130,35 @@ def load(path: Path) -> "DCPF":
 def _check(holds: bool, wrong: str) -> None:
     if not holds:
         raise ValueError(wrong)
+
+
+_TYPES = {  # of the arrays whose name ends so: how many axes, and which kinds of numbers
+    "bounds": (1, ("float64",)),
+    "stream": (1, ("float64",)),
+    ".shape": (2, ("float32", "float64")),
+    "_rate": (1, ("float64",)),
+    ".offsets": (1, ("int64",)),
+    ".utf8": (1, ("uint8",)),
+    ".integers": (1, ("int64",)),
+    ".order": (1, ("int64",)),
+    ".indptr": (1, ("int64",)),
+    ".indices": (1, ("int32",)),
+    ".data": (1, ("int32",)),
+}
+
+
+def _check_types(arrays: Arrays) -> None:
+    """Compiled loops rely on them."""
+    for name, array in arrays.items():
+        axes, types = next((wanted for end, wanted in _TYPES.items() if name.endswith(end)), (array.ndim, ()))
+        fits = array.ndim == axes and (not types or str(array.dtype) in types)
+        _check(fits, f"{name[:80]} has {array.ndim} axes and the type {array.dtype}")
+
+
+def _two_numbers(given: Any) -> tuple[float, float]:
+    first, second = (float(one) for one in given)
+    _check(0.0 < first < math.inf and 0.0 < second < math.inf, f"{first:g} and {second:g} cannot be rates or shapes")
+    return first, second
 
 
 def _gammas_from_arrays(side: str, arrays: Arrays, rows: int) -> Gammas:
@@ -138,6 +174,8 @@ def _checked(excitation: Excitation, items: int) -> Excitation:
     types = [array.dtype.name for array in (sources, strength, mass)] == ["int32", "float32", "float64"]
     _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
     _check(not sources.size or (sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items")
+    numbers = [excitation.weight, excitation.scale, excitation.share]
+    _check(all(isinstance(one, float) and 0.0 < one < math.inf for one in numbers), f"the excitation has {numbers}")
     return excitation
 
 
@@ -183,5 +221,6 @@ def _counts_from_arrays(arrays: Arrays, shape: tuple[int, int]) -> sparse.csr_ar
     matrix = sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)
     _check(len(data) == len(indices) == indptr[-1], "the training counts are not whole")
+    _check(len(data) == 0 or int(data.min()) > 0, "a training count is not positive")
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix

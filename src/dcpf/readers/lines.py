@@ -16,7 +16,7 @@ from dcpf.counts.collect import BadRows, Place, Rows
 from dcpf.readers.records import LONGEST_RECORD, Records
 from dcpf.readers.structure import Structure, structure_of
 
-BLOCK = 64 * 2**20  # bytes read at a time
+BLOCK = 2**24  # bytes read at a time: of text that is all line ends, say, each takes some tens in memory
 
 _SHOWN = 120  # characters of a bad line that an error shows
 

@@ -11,6 +11,7 @@ from dcpf.counts.collect import BadRows, Place, Rows
 from dcpf.counts.columns import Columns
 from dcpf.counts.encode import Kind
 from dcpf.counts.id_columns import id_column, kind_of_column
+from dcpf.readers.parquet_sizes import check_sizes
 from dcpf.readers.text import Choice, Progress
 
 ROWS_AT_A_TIME = 1_000_000
@@ -64,6 +65,7 @@ class ParquetTable:
                     f"{path}: no column {name!r}, which {self._paths[0].name} has; found {', '.join(names)}"
                 )
         with _errors(path):
+            check_sizes(path, self._names.values())
             return int(_scan(path).select(pl.len()).collect().item())
 
     def _slice(self, path: Path, start: int, before: int) -> Rows:
@@ -91,6 +93,6 @@ def _schema(path: Path) -> tuple[list[str], dict[str, pl.DataType]]:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
         raise InvalidCounts(f"{path}: broken Parquet file ({why}); copy or download it again") from None

@@ -1,0 +1,235 @@
+"""Valid files of every kind that dcpf reads, damaged within and without, by a random generator alone."""
+
+import functools
+import gzip
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+from backports import zstd
+from scipy import io as scipy_io
+from scipy import sparse
+from tests.fuzzing.mutations import damaged
+
+import dcpf
+from dcpf import store
+from dcpf.counts import Counts
+from dcpf.store.header import plain_json, seal
+
+_ROWS = [
+    ("ana", "La Paloma", 3),
+    ("ben", 'Say "Hi"', 1),
+    ("ana", "Größe, die", 12),
+    ("007", "x", 2),
+    ("12", "x", 2**20),
+]
+_MATRIX = np.array([[0, 2, 1, 0], [3, 0, 0, 9], [0, 0, 7, 1]])
+
+
+def _text(delimiter: str, quote: str) -> bytes:
+    def field(value: object) -> str:
+        text = str(value)
+        return f"{quote}{text.replace(quote, 2 * quote)}{quote}" if quote and delimiter in text + delimiter else text
+
+    lines = [("user", "item", "count"), *_ROWS]
+    return "".join(delimiter.join(field(one) for one in line) + "\n" for line in lines).encode()
+
+
+CSV, TSV = _text(",", '"'), _text("\t", "")
+
+
+@functools.cache
+def parquet(style: int) -> bytes:
+    """Plain pages, packed ones, or a column of times beside them."""
+    table = pl.DataFrame(_ROWS, schema=["user", "item", "count"], orient="row")
+    if style == 2:
+        table = table.with_columns(time=pl.Series([5, 4, 3, 2, 1]).cast(pl.Datetime), user=pl.Series([1, 2, 1, 3, 3]))
+    file = io.BytesIO()
+    table.write_parquet(file, compression=("uncompressed", "zstd", "snappy")[style], statistics=style != 1)
+    return file.getvalue()
+
+
+@functools.cache
+def matrix_market(style: int) -> bytes:
+    """Coordinates of integers, of reals, of a symmetric matrix, or an array."""
+    file, square = io.BytesIO(), np.array([[1, 2], [2, 3]])
+    matrix = (sparse.coo_array(_MATRIX), sparse.coo_array(_MATRIX * 1.0), sparse.coo_array(square), _MATRIX)[style]
+    scipy_io.mmwrite(file, matrix, comment="a comment", symmetry="symmetric" if style == 2 else None)
+    return file.getvalue()
+
+
+@functools.cache
+def npz(style: int) -> bytes:
+    """Every layout that save_npz knows, packed or not."""
+    file = io.BytesIO()
+    layout = ("csr", "csc", "coo", "bsr", "dia")[style % 5]
+    sparse.save_npz(file, sparse.coo_array(_MATRIX).asformat(layout), compressed=style < 5)
+    return file.getvalue()
+
+
+@functools.cache
+def model() -> bytes:
+    """A small model with ids in no order, names and history."""
+    counts = Counts.from_matrix(_MATRIX, ["b", "a", "c"], ["x", "ä", "z", "q"]).with_names({"x": "An X"})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        dcpf.DCPF(2, max_iter=3, tol=0.0, random_state=0, n_jobs=1).fit(counts).save(path)
+        return path.read_bytes()
+
+
+# Damage, before and after what would tell of it
+
+
+def packed(original: bytes, random: Random, pack: Callable[[bytes], bytes]) -> bytes:
+    """Damaged and then packed, so that the checksum is right, or the other way about."""
+    if random.random() < 0.6:
+        return pack(damaged(original, random, [CSV, TSV, matrix_market(0)]))
+    return damaged(pack(original), random, [gzip.compress(CSV), zstd.compress(TSV)])
+
+
+def damaged_npz(random: Random) -> bytes:
+    """Outside, or a member within, or members that are sound arrays of another size, type or content."""
+    original = npz(random.randrange(10))
+    style = random.random()
+    if style < 0.3:
+        return damaged(original, random, [npz(0), npz(7)])
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(original)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        chosen = random.choice(old.namelist())
+        for name in old.namelist():
+            data = old.read(name)
+            if name == chosen:
+                data = damaged(data, random, [data]) if style < 0.6 else _other_array(data, random)
+            new.writestr(name, data)
+    return file.getvalue()
+
+
+def _other_array(data: bytes, random: Random) -> bytes:
+    array = _changed(np.load(io.BytesIO(data)), random)
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+_VALUES = (0, 1, 2, 3, 5, 100, 2**31 - 1, 2**31, 2**53, 2**62, -1, -(2**31))
+_TYPES = ("?", "i1", "u1", "<i4", ">i4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c16", "S3", "U3", "M8[us]")
+
+
+def _changed(array: np.ndarray, random: Random, types: tuple[str, ...] = _TYPES) -> np.ndarray:
+    """Another value, type, size or shape."""
+    array, what = array.copy(), random.randrange(5)
+    if what == 0 and array.size and array.dtype.kind in "iuf":
+        with np.errstate(all="ignore"):
+            value = np.array(
+                random.choice(_VALUES) if random.random() < 0.8 else random.choice((np.nan, np.inf, 0.5))
+            )
+            array.reshape(-1)[random.randrange(array.size)] = value.astype(array.dtype)
+    elif what == 1:
+        try:
+            with np.errstate(all="ignore"):
+                array = array.astype(random.choice(types))
+        except (ValueError, TypeError):
+            array = np.zeros(3)
+    elif what == 2:
+        array = array.reshape(-1)[: random.randrange(array.size + 1)]
+    elif what == 3:
+        array = np.concatenate([array.reshape(-1)] * random.choice((2, 50)))
+    else:
+        array = array.reshape(random.choice([(1, -1), (-1, 1), (1, 1, -1), (-1,)]))
+    return array
+
+
+def damaged_model(random: Random) -> bytes:
+    """Damage that the seal tells of."""
+    data = model()
+    if random.random() < 0.5:
+        return damaged(data, random, [model()[:200], npz(0)])
+    length = int.from_bytes(data[:8], "little")
+    header = damaged(data[8 : 8 + length], random, [data[8 : 8 + length]])
+    return len(header).to_bytes(8, "little") + header + data[8 + length :]
+
+
+def forged_model(random: Random) -> bytes:
+    """A file whose content is not that of a model, sealed as if it were."""
+    data = model()
+    length = int.from_bytes(data[:8], "little")
+    header: dict[str, Any] = json.loads(data[8 : 8 + length])
+    document = json.loads(header.pop("__metadata__")["dcpf"])
+    body, arrays = data[8 + length :], {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        dtype = store.header.DTYPES[entry["dtype"]]
+        arrays[name] = np.frombuffer(body[begin:end], dtype).reshape(entry["shape"])
+    for _ in range(random.choice((1, 1, 2))):
+        if random.random() < 0.6:
+            name = random.choice(list(arrays))
+            types = tuple(dtype.str for dtype in store.header.CODES)
+            arrays[name] = np.ascontiguousarray(_changed(arrays[name], random, types))
+            if random.random() < 0.1:
+                del arrays[name]
+        else:
+            document["meta"] = _other_json(document["meta"], random)
+    return sealed(arrays, document)
+
+
+def sealed(arrays: dict[str, np.ndarray], document: dict[str, Any]) -> bytes:
+    """The bytes of a file with these arrays, whatever they are, and with the right seal."""
+    header, body = {}, b""
+    table = {name: (store.header.CODES[array.dtype], array.shape) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        place = [len(body), len(body) + array.nbytes]
+        header[name] = {"dtype": table[name][0], "shape": list(array.shape), "data_offsets": place}
+        body += array.tobytes()
+    document = {key: value for key, value in document.items() if key != "seal"}
+    text = plain_json({**document, "seal": seal(table, document)})
+    head = json.dumps({"__metadata__": {"dcpf": text}, **header}).encode()
+    return len(head).to_bytes(8, "little") + head + body
+
+
+_STRANGE = (None, True, 0, -1, 0.5, 1e308, 10**400, "", "nan", "inf", "x" * 3000, [], {}, [1, 2], {"name": "raw"})
+
+
+def _other_json(value: Any, random: Random) -> Any:
+    """The same with one part of it, however deep, replaced, missing or there besides."""
+    if isinstance(value, dict) and value and random.random() < 0.8:
+        key = random.choice(list(value))
+        if random.random() < 0.1:
+            return {name: one for name, one in value.items() if name != key}
+        if random.random() < 0.1:
+            return {**value, random.choice(("__class__", "self", "n_components", "x")): random.choice(_STRANGE)}
+        return {**value, key: _other_json(value[key], random)}
+    if isinstance(value, list) and value and random.random() < 0.5:
+        j = random.randrange(len(value))
+        return [*value[:j], _other_json(value[j], random), *value[j + 1 :]]
+    return random.choice(_STRANGE)
+
+
+KINDS: dict[str, Callable[[Random], bytes]] = {
+    "csv": lambda random: damaged(CSV, random, [TSV, CSV]),
+    "tsv": lambda random: damaged(TSV, random, [TSV, CSV]),
+    "csv.gz": lambda random: packed(CSV, random, gzip.compress),
+    "tsv.zst": lambda random: packed(TSV, random, zstd.compress),
+    "parquet": lambda random: damaged(parquet(random.randrange(3)), random, [parquet(0), parquet(1), parquet(2)]),
+    "mtx": lambda random: damaged(matrix_market(random.randrange(4)), random, [matrix_market(0), matrix_market(3)]),
+    "mtx.gz": lambda random: packed(matrix_market(random.randrange(4)), random, gzip.compress),
+    "npz": damaged_npz,
+    "model": damaged_model,
+    "forged model": forged_model,
+}
+
+VALID: dict[str, Callable[[], bytes]] = {
+    "csv": lambda: CSV,
+    "csv.gz": lambda: gzip.compress(CSV),
+    "tsv.zst": lambda: zstd.compress(TSV),
+    "parquet": lambda: parquet(0),
+    "mtx": lambda: matrix_market(0),
+    "npz": lambda: npz(0),
+    "model": model,
+}
