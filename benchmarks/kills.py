@@ -3,14 +3,17 @@
     python -m benchmarks.kills [--kills 200] [--together 4] [--seed 0]
 
 A process fits with checkpoints and saves the model, again and again, until it is killed with SIGKILL at a random
-moment. As it takes seconds to start one, several fits run in it together, in threads, each in a folder of its own.
+moment. Several fits run in it together, in threads, each in a folder of its own. As it takes seconds to start Python
+and import everything, that is done once, in a nursery, of which each process is a fork.
 After each kill, of each fit: the model file is whole, and either the old one or the new one; a fit with the same
 checkpoint goes on and ends in the bytes of a fit that was never disturbed; and no stray file remains. Each round has
 its own seed, so that the old model and the new one differ.
 """
 
 import argparse
+import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,15 +40,20 @@ def fit(seed: int, checkpoint: Path | None = None, iterations: int = 45) -> DCPF
     return model.fit(COUNTS)
 
 
-def child() -> None:
-    """Fit and save for ever, after a word on standard input: imports take long, and are done before."""
+def nursery() -> None:
+    """For each line on standard input, a seed and folders, fork a process that fits for ever, and tell its end."""
     fit(0, iterations=2)
     print("ready", flush=True)
-    seed, *folders = sys.stdin.readline().rstrip("\n").split("\t")
-    for folder in folders:
-        threading.Thread(target=_fit_for_ever, args=(int(seed), Path(folder)), daemon=True).start()
-    print("begins", flush=True)
-    sys.stdin.read()  # to the end of who has started it, if no kill comes before
+    for line in sys.stdin:
+        seed, *folders = line.rstrip("\n").split("\t")
+        born = os.fork()
+        if born == 0:
+            for folder in folders:
+                threading.Thread(target=_fit_for_ever, args=(int(seed), Path(folder)), daemon=True).start()
+            print(os.getpid(), flush=True)
+            threading.Event().wait()
+        _, status = os.waitpid(born, 0)
+        print("killed" if os.WIFSIGNALED(status) else "ended by itself", flush=True)
 
 
 def _fit_for_ever(seed: int, folder: Path) -> None:
@@ -76,18 +84,17 @@ def run(kills: int, together: int, seed: int, folder: Path) -> Seen:
     for one in folders:
         one.mkdir()
         (one / MODEL).write_bytes(expected[-1])
-    following = _start()
-    try:
-        for number in range(kills):
-            process, following = following, _start()  # the next one gets ready meanwhile
-            _kill(process, "\t".join([str(number % SEEDS), *map(str, folders)]), draw.uniform(0.0, LONGEST))
-            for one in folders:
-                seen.found.update(_left(one))
-                _check_whole(one, number % SEEDS, expected)
-            seen.kills, seen.fits = seen.kills + 1, seen.fits + together
-    finally:
-        following.kill()
-        following.communicate()
+    with _start() as nurse:
+        try:
+            _answer(nurse, "ready")
+            for number in range(kills):
+                _kill(nurse, "\t".join([str(number % SEEDS), *map(str, folders)]), draw.uniform(0.0, LONGEST))
+                for one in folders:
+                    seen.found.update(_left(one))
+                    _check_whole(one, number % SEEDS, expected)
+                seen.kills, seen.fits = seen.kills + 1, seen.fits + together
+        finally:
+            nurse.kill()
     seen.seconds = time.perf_counter() - began
     return seen
 
@@ -116,22 +123,27 @@ def check(holds: bool, wrong: str) -> None:
 
 
 def _start() -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from benchmarks.kills import child; child()"]
+    command = [sys.executable, "-c", "from benchmarks.kills import nursery; nursery()"]
     root = Path(__file__).parent.parent
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
 
 
-def _kill(process: subprocess.Popen[str], order: str, seconds: float) -> None:
-    """Let it begin, and kill it after so many seconds."""
-    assert process.stdin is not None and process.stdout is not None
-    check(process.stdout.readline() == "ready\n", "a process did not start")
-    process.stdin.write(f"{order}\n")
-    process.stdin.flush()
-    check(process.stdout.readline() == "begins\n", "a process did not begin")
+def _answer(nurse: subprocess.Popen[str], expected: str | None = None) -> str:
+    assert nurse.stdout is not None
+    line = nurse.stdout.readline().strip()
+    check(line == expected if expected else line.isdecimal(), f"a process did not start, and said {line!r}")
+    return line
+
+
+def _kill(nurse: subprocess.Popen[str], order: str, seconds: float) -> None:
+    """Let a process begin, and kill it after so many seconds."""
+    assert nurse.stdin is not None
+    nurse.stdin.write(f"{order}\n")
+    nurse.stdin.flush()
+    process = int(_answer(nurse))
     time.sleep(seconds)
-    check(process.poll() is None, "a process has ended by itself")
-    process.kill()
-    process.communicate()
+    os.kill(process, signal.SIGKILL)
+    _answer(nurse, "killed")
 
 
 def _left(folder: Path) -> list[str]:

@@ -27,8 +27,8 @@ def leaderboard(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these, can be repeated: shifted-nb, logarithmic, binary, raw, popularity, item-knn, ease, "
-            "implicit-als, implicit-bpr, hpf.  [default: all]",
+            help="Only these, can be repeated: dcpf, shifted-nb, logarithmic, binary, raw, popularity, item-knn, "
+            "ease, implicit-als, implicit-bpr, hpf.  [default: all]",
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Length of a list.")] = 100,

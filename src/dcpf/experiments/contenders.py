@@ -29,17 +29,32 @@ class Contender:
 
 def _factorizations(element: str) -> tuple[Settings, ...]:
     sizes = itertools.product((50, 100, 200), (0.3, 1.0))
-    return tuple({"element": element, "n_components": K, "shape_prior": alpha} for K, alpha in sizes)
+    return tuple(
+        {"element": element, "n_neighbors": 0, "n_components": K, "shape_prior": alpha} for K, alpha in sizes
+    )
 
+
+# The default comes first.
+_EXCITED: tuple[Settings, ...] = (
+    {"neighbor_prior": 40.0, "n_components": 50},
+    {"neighbor_prior": 20.0, "n_components": 50},
+    {"neighbor_prior": 80.0, "n_components": 50},
+    {"neighbor_prior": 10.0, "n_components": 50},
+    {"neighbor_prior": 40.0, "n_components": 0},
+    {"neighbor_prior": 40.0, "n_components": 20},
+    {"neighbor_prior": 40.0, "n_components": 50, "n_neighbors": 500},
+    {"neighbor_prior": 160.0, "n_components": 50},
+)
 
 _OURS = {
-    "shifted-nb": "dcPF, shifted NB",
-    "logarithmic": "dcPF, logarithmic",
+    "shifted-nb": "dcPF factors, shifted NB",
+    "logarithmic": "dcPF factors, logarithmic",
     "binary": "PF, binary counts",
     "raw": "PF, raw counts",
 }
 
 CONTENDERS: dict[str, Contender] = {
+    "dcpf": Contender("dcpf", "dcpf, with excitation", DCPF, _EXCITED, ours=True),
     **{
         element: Contender(element, label, DCPF, _factorizations(element), ours=True)
         for element, label in _OURS.items()
