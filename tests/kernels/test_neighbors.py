@@ -7,7 +7,10 @@ from scipy import sparse
 from dcpf.kernels import neighbors
 from dcpf.kernels.neighbors import choose_sources
 
-SHRINKAGE = 5.0
+
+def weights_of(dense):
+    popular = (dense > 0).sum(axis=0) + 5.0
+    return popular**-0.7, popular**-0.5
 
 
 def chosen(dense, most, start=0, stop=None):
@@ -16,7 +19,7 @@ def chosen(dense, most, start=0, stop=None):
     out = (np.full((items, most), -7, np.int32), np.full((items, most), np.nan, np.float32))
     users_of = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
     items_of = (by_user.indptr.astype(np.int64), by_user.indices.astype(np.int32))
-    choose_sources(start, items if stop is None else stop, users_of, items_of, SHRINKAGE, out)
+    choose_sources(start, items if stop is None else stop, users_of, items_of, weights_of(dense), out)
     return out
 
 
@@ -24,7 +27,7 @@ def affinities(dense):
     has = (dense > 0).astype(np.float64)
     popular = has.sum(axis=0)
     excess = has.T @ has - np.outer(popular, popular) / len(has)
-    found = np.maximum(excess, 0.0) / np.sqrt(np.outer(popular + SHRINKAGE, popular + SHRINKAGE))
+    found = np.maximum(excess, 0.0) * np.outer(*weights_of(dense))
     np.fill_diagonal(found, 0.0)
     return found
 
@@ -70,5 +73,5 @@ def test_of_a_user_with_very_many_items_some_stand_for_all():
     expected = affinities(dense[:, :400])
     assert (np.diff(sources[:400], axis=1) >= 0).all()
     mean = np.mean([affinity[i][affinity[i] > 0].mean() for i in range(40, 400)])
-    assert mean == pytest.approx(2 * 20 / 25 - 20 * 20 / 40 / 25, rel=1e-6)  # 20 users, each counted twice
-    assert expected[50, 60] == pytest.approx((20 - 10) / 25)
+    assert mean == pytest.approx((2 * 20 - 20 * 20 / 40) / 25**1.2, rel=1e-6)  # 20 users, each counted twice
+    assert expected[50, 60] == pytest.approx((20 - 10) / 25**1.2)

@@ -32,6 +32,7 @@ Places = NDArray[np.int64]
 # Found by trial on validation parts of plays, invoices, check-ins and baskets; half or twice as much did about alike.
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
+_AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
 _MAX_ITER, _TOL = 20, 1e-2
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
@@ -143,7 +144,9 @@ def learn_excitation(
     given = exciting(matrix, scale)
     sums = np.bincount(matrix.indices, weights=given.x, minlength=items)
     sources, means = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
-    threads.run(choose_sources, columns[0], columns, given[:2], _SHRINKAGE, (sources, means))
+    popularity = np.diff(columns[0]) + _SHRINKAGE
+    weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
+    threads.run(choose_sources, columns[0], columns, given[:2], weights, (sources, means))
     expected = float((np.append(sums, 0.0)[sources] * means).sum())
     if expected > 0.0:
         means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)

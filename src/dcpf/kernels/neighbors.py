@@ -18,19 +18,21 @@ def choose_sources(
     stop: int,
     users_of: tuple[Integers, Integers],
     items_of: tuple[Integers, Integers],
-    shrinkage: float,
+    weights: tuple[NDArray[np.float64], NDArray[np.float64]],
     out: tuple[NDArray[np.int32], NDArray[np.float32]],
 ) -> None:
     """The sources of each item, ascending, and its affinity to each; as many as `out` = (sources, affinity) is wide.
 
     users_of = (indptr, users) by items, items_of = (indptr, items) by users, both ascending. With co_ji users who
-    have both j and i, and pop_i users of U who have i, the affinity of j to i is
-        (co_ji - pop_j pop_i / U) / sqrt((pop_j + shrinkage) (pop_i + shrinkage))
+    have both j and i, pop_i users of U who have i, and weights of items as sources and as what they excite, the
+    affinity of j to i is
+        weights[0][j] weights[1][i] (co_ji - pop_j pop_i / U)
     and the sources of i are the j != i of which it is largest, if positive; equal ones by number. Places that are
     left over have a source that is no item, the number of items, and the affinity 0.
     """
     first_user, users = users_of
     first_item, items = items_of
+    as_source, as_target = weights
     sources, affinity = out
     n_items, n_users, most = len(first_user) - 1, len(first_item) - 1, sources.shape[1]
     together = np.zeros(n_items, np.float32)
@@ -56,7 +58,7 @@ def choose_sources(
             excess = together[j] - other * popularity / n_users
             together[j] = 0.0
             if j != i and excess > 0.0:
-                a = np.float32(excess / np.sqrt((other + shrinkage) * (popularity + shrinkage)))
+                a = np.float32(as_source[j] * as_target[i] * excess)
                 keys[kept] = (np.int64(bits_of_single(a)) << 31) | (_COLUMN - np.int64(j))
                 kept += 1
         if kept > most:
