@@ -129,7 +129,7 @@ def fit(
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(file, names))
-    _check_replaced(output)
+    check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
     for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
         if value is not None and not 0.0 < value < math.inf:
@@ -162,7 +162,7 @@ def fit(
         _tell_next(model, output, file, history=not no_history)
 
 
-def _check_replaced(output: Path) -> None:
+def check_replaced(output: Path) -> None:
     """Only a model may be replaced by a model."""
     if not output.exists() or output.stat().st_size == 0:
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.fit import check_replaced
 from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, check_least, columns, read
 from dcpf.cli.output import check_output, console, plain, print_json
 from dcpf.cli.tables import show
@@ -97,6 +98,7 @@ def _check_files(file: Path, journal: Path, output: Path | None, figure: Path | 
     check_output(journal, inputs=(file,))
     if output is not None:
         check_output(output, inputs=(file, journal), endings=(".safetensors",))
+        check_replaced(output)
     if figure is not None:
         check_output(figure, inputs=(file, journal), endings=_FIGURES)
         from dcpf.experiments.figures import need_matplotlib
