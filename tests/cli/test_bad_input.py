@@ -45,6 +45,8 @@ TAKEN = {
 OPTIONS = {
     "17 less than no components": ("--components", "-1"),
     "17 less than no neighbors": ("--neighbors", "-1"),
+    "17 a prior of nobody": ("--neighbor-prior", "0"),
+    "17 a shape that is no number": ("--shape-prior", "nan"),
     "17 no threads": ("--threads", "0"),
     "17 no iterations": ("--max-iter", "0"),
     "17 a negative tolerance": ("--tol", "-1"),

@@ -71,6 +71,13 @@ def test_json_tells_what_was_learned(plays: Path, tmp_path: Path) -> None:
     assert (told["element"], told["parameters"]) == (found.element_.name, found.element_.parameters)
 
 
+def test_priors_are_those_of_the_model(plays: Path, tmp_path: Path) -> None:
+    result = run("fit", plays, "-o", tmp_path / "m", *LEAN, "--neighbor-prior", 7, "--shape-prior", 0.5)
+    assert result.exit_code == 0, result.stderr
+    found = dcpf.load(tmp_path / "m")
+    assert (found.neighbor_prior, found.shape_prior) == (7.0, 0.5)
+
+
 def test_counts_are_filtered_and_capped(plays: Path, tmp_path: Path) -> None:
     result = run("fit", plays, "-o", tmp_path / "m", *LEAN, "--min-per-user", 8, "--min-per-item", 5, "--cap", 3)
     assert result.exit_code == 0, result.stderr

@@ -134,3 +134,10 @@ def test_time_left_grows_with_components_and_with_iterations_of_the_same_model()
     assert pace.left([Job("ZTP", 10, 0.3, 1)]) == pytest.approx(20 * 10 * 0.02 + each)
     assert pace.left([Job("Log", 10, 0.3, 1)], iteration=4, seconds=9.0) == pytest.approx(6 * 10 * 0.02 + each)
     assert pace.left([]) == 0.0
+
+
+def test_a_file_of_something_else_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "j").write_text("user,item")  # one line, without an end
+    with pytest.raises(ValueError, match="line 1: not what a run writes"), Journal(tmp_path / "j", ABOUT):
+        pass
+    assert (tmp_path / "j").read_text() == "user,item"

@@ -54,6 +54,19 @@ def test_x_is_1_on_average_and_nothing_excites_itself() -> None:
     assert (excitation.strength >= 0.0).all()
 
 
+def test_excitation_learned_anew_is_that_of_a_whole_fit() -> None:
+    model = fitted().refit_excitation(4, 10.0)
+    expected = fitted(n_neighbors=4, neighbor_prior=10.0)
+    assert model.get_params() == expected.get_params()
+    assert model.excitation_ is not None and expected.excitation_ is not None
+    assert np.array_equal(model.excitation_.sources, expected.excitation_.sources)
+    assert np.array_equal(model.excitation_.strength, expected.excitation_.strength)
+    assert model.refit_excitation(0, 10.0).excitation_ is None
+    with pytest.raises(ValueError, match="neighbor_prior must be a positive number, found -1"):
+        model.refit_excitation(4, -1)
+    assert (model.n_neighbors, model.neighbor_prior) == (0, 10.0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_scores_are_the_sum_of_both_parts(dtype: str) -> None:
     model = fitted(dtype=dtype)

@@ -63,6 +63,17 @@ def fit(
             "raw, binary, which take all of a count or none of it.  [default: shifted-nb]"
         ),
     ] = None,
+    neighbor_prior: Annotated[
+        float | None,
+        typer.Option(
+            help="How many users must have an item before they count as much as the prior on what it excites.  "
+            "[default: 40]"
+        ),
+    ] = None,
+    shape_prior: Annotated[
+        float | None,
+        typer.Option(help="Shape of the gamma priors; less than 1 makes vectors sparse.  [default: 0.3]"),
+    ] = None,
     names: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
     ] = None,
@@ -118,9 +129,16 @@ def fit(
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(file, names))
-    _check_replaced(output)
+    check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    model = _model(warm_start, components, neighbors, element).set_params(
+    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
+        if value is not None and not 0.0 < value < math.inf:
+            raise ValueError(f"{option} must be a positive number, found {value}")
+    given = {
+        "n_components": components, "n_neighbors": neighbors, "neighbor_prior": neighbor_prior,
+        "shape_prior": shape_prior, "element": element,
+    }  # fmt: skip
+    model = _model(warm_start, {name: value for name, value in given.items() if value is not None}).set_params(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
         checkpoint=checkpoint,
     )  # fmt: skip
@@ -144,7 +162,7 @@ def fit(
         _tell_next(model, output, file, history=not no_history)
 
 
-def _check_replaced(output: Path) -> None:
+def check_replaced(output: Path) -> None:
     """Only a model may be replaced by a model."""
     if not output.exists() or output.stat().st_size == 0:
         return
@@ -178,14 +196,12 @@ def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) ->
         console(stderr=True).print(f"No checkpoint in {plain(checkpoint)}: the fit begins anew", soft_wrap=True)
 
 
-def _model(warm_start: Path | None, components: int | None, neighbors: int | None, element: str | None) -> "DCPF":
+def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     """An estimator that is new, or that starts from an older model."""
     from dcpf import elements
 
-    if element is not None:
-        elements.get(element)  # one that is not there is an error before anything is read
-    options = {"n_components": components, "n_neighbors": neighbors, "element": element}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if "element" in given:
+        elements.get(given["element"])  # one that is not there is an error before anything is read
     if warm_start is not None:
         old = load(warm_start)
         same = {"n_components": old.item_factors.shape[1], "element": old.element_.name}

@@ -21,6 +21,7 @@ from dcpf.cli.output import remark
 from dcpf.cli.recommend import recommend
 from dcpf.cli.reproduce import reproduce
 from dcpf.cli.similar import similar
+from dcpf.cli.tune import tune
 
 _INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _NOT_BUGS = (OSError, MemoryError, FloatingPointError)
@@ -119,7 +120,7 @@ def main(
 
 
 _COMMANDS = (
-    fit, recommend, similar, explain, evaluate, inspect, check, leaderboard, reproduce, data, doctor, demo,
+    fit, recommend, similar, explain, evaluate, inspect, check, tune, leaderboard, reproduce, data, doctor, demo,
 )  # fmt: skip
 
 for command in _COMMANDS:

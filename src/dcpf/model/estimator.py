@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -250,6 +251,28 @@ class DCPF(
         self._settings_ = settings
         self._stream_ = None
         self._keep_all(counts, state.W, state.H)
+
+    def refit_excitation(self, n_neighbors: int, neighbor_prior: float) -> Self:
+        """Learn anew by what items others are excited, with other parameters; factors and element stay as they are.
+
+        As excitation is learned last, this gives what a whole fit with these parameters would give.
+        """
+        check_is_fitted(self)
+        self._training_counts()  # which must be there to learn from
+        before = self.n_neighbors, self.neighbor_prior
+        self.n_neighbors, self.neighbor_prior = n_neighbors, neighbor_prior
+        try:
+            checked = self._settings()
+        except ValueError:
+            self.n_neighbors, self.neighbor_prior = before
+            raise
+        self._settings_ = replace(
+            self._settings_, n_neighbors=checked.n_neighbors, neighbor_prior=checked.neighbor_prior
+        )
+        self._excitation = None
+        with Threads(self.n_jobs) as threads:
+            self._learn_excitation(threads)
+        return self
 
     def transform(self, X: Any) -> Floats:
         """E[W] of users not seen in the fit, with the items held fixed: a row for each row of counts.

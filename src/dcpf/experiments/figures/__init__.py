@@ -7,6 +7,7 @@ from dcpf.experiments.figures.bounds import bound_against_time
 from dcpf.experiments.figures.distortion import distortion, sessions_by_count
 from dcpf.experiments.figures.histograms import predictive_check
 from dcpf.experiments.figures.laws import TASTE_PROFILE, element_laws
+from dcpf.experiments.figures.mattered import what_mattered
 from dcpf.experiments.figures.style import ENDINGS, label, need_matplotlib, save
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "predictive_check",
     "save",
     "sessions_by_count",
+    "what_mattered",
 ]
