@@ -162,8 +162,9 @@ def test_a_trial_is_what_a_fit_from_scratch_and_an_evaluation_give(counts: Count
     assert tuned.trials[0].settings == DEFAULT
     assert tuned.trials[0].gain == Gain(0.0, 0.0, 0.0)
     default = tuned.objective.values(DCPF(random_state=0).fit(train), test)
-    for one in tuned.trials[1:TRIALS:4]:
-        assert not one.stopped
+    finished = [one for one in tuned.trials if not one.stopped]
+    assert len(finished) > TRIALS / 2
+    for one in finished[1::4]:
         model = DCPF(**asdict(one.settings), random_state=0).fit(train)
         values = tuned.objective.values(model, test)
         assert one.score == tuned.objective.score(values)
