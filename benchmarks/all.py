@@ -20,6 +20,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "iteration": ([], ["--counts", "lastfm_hetrec2011.parquet"]),
     "fitting": ([], []),
     "quality": ([], ["--counts", "tps_gouvert_small.parquet"]),
+    "excitation": ([], []),
     "recommending": ([], []),
     "evaluating": ([], []),
     "reading": (["--rows", "5000000"], []),

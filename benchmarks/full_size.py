@@ -35,7 +35,7 @@ def write(path: Path, fraction: float) -> None:
     frame.write_parquet(path, row_group_size=2**20)
 
 
-def fit(path: Path, components: int, threads: int) -> None:
+def fit(path: Path, components: int, neighbors: int, threads: int) -> None:
     """Read, fit, save, and say how long each took and how much memory it needed."""
     import dcpf
 
@@ -53,7 +53,7 @@ def fit(path: Path, components: int, threads: int) -> None:
         f"{counts!r}\nread in {time.perf_counter() - began:.1f} s, {peak('VmHWM') / 1e9:.2f} GB at most", flush=True
     )
     began = time.perf_counter()
-    model = dcpf.DCPF(components, random_state=0, n_jobs=threads, callback=told).fit(counts)
+    model = dcpf.DCPF(components, n_neighbors=neighbors, random_state=0, n_jobs=threads, callback=told).fit(counts)
     seconds = time.perf_counter() - began
     print(f"fitted in {seconds / 60:.1f} minutes: {model.n_iter_} iterations, {peak('VmHWM') / 1e9:.2f} GB at most")
     print(f"of which in memory alone and not in files {max(anonymous) / 1e9:.2f} GB at most between iterations")
@@ -68,18 +68,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fraction", type=float, default=1.0, help="of users, items and entries")
     parser.add_argument("--components", type=int, default=50)
+    parser.add_argument("--neighbors", type=int, default=0, help="0 is factors alone")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", help="such as 1GB: what dcpf takes for the memory of the machine")
     parser.add_argument("--fit", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit:
-        fit(arguments.fit, arguments.components, arguments.threads)
+        fit(arguments.fit, arguments.components, arguments.neighbors, arguments.threads)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "counts.parquet"
         write(path, arguments.fraction)
         command = [sys.executable, "-m", "benchmarks.full_size", "--fit", str(path)]
         command += ["--components", str(arguments.components), "--threads", str(arguments.threads)]
+        command += ["--neighbors", str(arguments.neighbors)]
         environment = os.environ | ({"DCPF_MEMORY": arguments.memory} if arguments.memory else {})
         subprocess.run(command, check=True, env=environment)
 

@@ -16,6 +16,7 @@ _SHORT = {
     "factors": "K",
     "regularization": "reg",
     "n_neighbors": "neighbours",
+    "neighbor_prior": "prior",
     "weighting": "on",
     "learning_rate": "rate",
 }
