@@ -39,7 +39,7 @@ def test_remarks_go_to_stderr_and_the_summary_to_stdout(plays: Path, tmp_path: P
         assert remark not in result.stdout
     words = " ".join(result.stdout.split())
     assert re.search(
-        r"^Learned 3 components in 40 iterations, and by what items others are excited, in [\d.]+ seconds\. A", words
+        r"^Learned 3 components in 40 iterations, and which items bring which, in [\d.]+ seconds\. A", words
     )
     assert re.search(r"The mean count, [\d.]+, is read as about [\d.]+ sessions\.", words)
     assert f"Written to {tmp_path / 'm'}" in result.stdout

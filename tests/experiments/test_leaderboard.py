@@ -150,7 +150,7 @@ def test_a_damaged_file_is_named(counts: Counts, tmp_path: Path) -> None:
 
 
 def test_an_unknown_method_is_named(counts: Counts, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown method 'esae': choose of shifted-nb, .*ease"):
+    with pytest.raises(ValueError, match=r"unknown method 'esae': choose of dcpf, shifted-nb, .*ease"):
         leaderboard(counts, tmp_path, "songs", Rules(names=("esae",)))
 
 
@@ -174,9 +174,9 @@ def test_the_verdict_says_plainly_who_loses() -> None:
     third = entry("item-knn", np.column_stack([values[:, 0] * 0.9, values[:, 1:] * 0.1]).tolist())
     data = {"users": 200, "items": 9, "entries": 999}
     found = verdict(Board("songs", data, 10, (0, 1, 2), (ours, theirs, third)))
-    assert found[0].startswith("NDCG0: dcPF, shifted NB loses to EASE")
+    assert found[0].startswith("NDCG0: dcPF factors, shifted NB loses to EASE")
     assert found[0].endswith("2 methods are ahead of it.")
-    assert found[1].startswith("NDCG1: dcPF, shifted NB is ahead of EASE")
+    assert found[1].startswith("NDCG1: dcPF factors, shifted NB is ahead of EASE")
     assert "cannot be told apart" in found[2]
 
 
@@ -191,7 +191,7 @@ def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
     assert table.rows[0][-1].value == "K 50"
     assert table.rows[2][1].value == "-"
     assert "hpfrec HPF was not run: not installed" in table.notes
-    assert "| dcPF, shifted NB | **0.200** | 0.500 |" in markdown(table)
+    assert "| dcPF factors, shifted NB | **0.200** | 0.500 |" in markdown(table)
 
 
 def test_a_threshold_that_nobody_reaches_is_left_out_of_the_verdict() -> None:

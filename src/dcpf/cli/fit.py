@@ -270,7 +270,7 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     screen.print(
         f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')}"
         + (
-            f", and by what items others are excited, in {seconds:.1f} seconds. "
+            f", and which items bring which, in {seconds:.1f} seconds. "
             if about.neighbors
             else f" and {seconds:.1f} seconds. "
         )

@@ -46,11 +46,14 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
     lines = {
         "file": f"{size(file['bytes'])}, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
         "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
-        f"{several(about.components, 'component')}",
+        f"{several(about.components, 'component')}"
+        + (f", {several(about.neighbors, 'neighbour')} of an item" if about.neighbors else ""),
         "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
         "element": about.element + (f", {parameters}" if parameters else ""),
         "": about.meaning,
     }
+    if about.neighbors:
+        lines["excitation"] = f"{about.excited:.0%} of all expected sessions are brought by what users have"
     if about.sessions_per_count is not None:
         lines[""] += (
             f" The mean count, {number(data['total'] / data['entries'])}, is read as about "
@@ -95,7 +98,7 @@ def _show_most(screen: "Console", about: "Description") -> None:
 def _show_components(screen: "Console", about: "Description") -> None:
     shown = about.largest_components
     heading(screen, "Components, the largest first" if len(shown) == about.components else "The largest components")
-    made = table("component", "its top items", "of all\nsessions", words=2)
+    made = table("component", "its top items", "of their\nsessions", words=2)
     for one, share in zip(shown, numbers((one.share for one in shown), percent=True), strict=True):
         made.add_row(str(one.number), word(", ".join(item.name for item in one.items)), share)
     screen.print(made)

@@ -220,7 +220,7 @@ class DCPF(
                     self._take_over(counts, settings, good.state, good.bounds)
                     checkpoint.keep(good, ended=last)
             if settings.n_neighbors and not told_to:  # else it is learned when it is asked for
-                bar.say("Learning by what items others are excited")
+                bar.say("Learning which items bring which")
                 self._learn_excitation(threads)
         if not stopped and self.tol > 0.0:
             warnings.warn(
