@@ -36,7 +36,7 @@ def choose_sources(
     sources, affinity = out
     n_items, n_users, most = len(first_user) - 1, len(first_item) - 1, sources.shape[1]
     together = np.zeros(n_items, np.float32)
-    met = np.empty(n_items, np.int32)
+    met = np.empty(n_items + 1, np.int32)
     keys = np.empty(n_items, np.int64)
     for i in range(start, stop):
         found = 0
@@ -46,9 +46,8 @@ def choose_sources(
             stride = (end - begin + MOST - 1) // MOST
             for f in range(begin + i % stride, end, stride):
                 j = items[f]
-                if together[j] == 0.0:
-                    met[found] = j
-                    found += 1
+                met[found] = j  # written in any case and kept if it is new: nothing for the processor to guess
+                found += np.int64(together[j] == 0.0)
                 together[j] += np.float32(stride)
         popularity = np.float64(first_user[i + 1] - first_user[i])
         kept = 0
