@@ -103,12 +103,14 @@ def learn_strengths(
     lists, weight, sums = prior
     max_iter, tol = settings
     strength, spans = out
-    where = np.full(len(first) - 1, np.int32(-1))
+    where = np.empty(len(first) - 1, np.int32)
+    where[:] = -1
     share = np.empty(lists.sources.shape[1])
     for i in range(start, stop):
         begin, end = first[i], first[i + 1]
         mean, s = lists.strength[i], strength[i]
-        s[:] = mean
+        for k in range(len(s)):  # one by one: to assign a slice takes seconds to compile
+            s[k] = mean[k]
         spans[i, 0], spans[i, 1] = np.inf, -np.inf
         mine = users[begin:end]
         hits = hits_of(lists.sources[i], mine, given, where)

@@ -47,7 +47,7 @@ def choose_sources(
             for f in range(begin + i % stride, end, stride):
                 j = items[f]
                 met[found] = j  # written in any case and kept if it is new: nothing for the processor to guess
-                found += np.int64(together[j] == 0.0)
+                found += int(together[j] == 0.0)
                 together[j] += np.float32(stride)
         popularity = np.float64(first_user[i + 1] - first_user[i])
         kept = 0
@@ -65,9 +65,20 @@ def choose_sources(
             kept = most
         for k in range(kept):  # the source comes first, the bits of its affinity after it
             keys[k] = ((_COLUMN - (keys[k] & _COLUMN)) << 32) | (keys[k] >> 31)
-        keys[:kept].sort()
+        ascend(keys, kept)
         for k in range(kept):
             sources[i, k] = keys[k] >> 32
             affinity[i, k] = single_of_bits(np.int32(keys[k] & (2**32 - 1)))  # type: ignore[arg-type]
         sources[i, kept:] = n_items
         affinity[i, kept:] = 0.0
+
+
+@kernel
+def ascend(keys: NDArray[np.int64], size: int) -> None:
+    """Sort the first `size`, which are some hundreds, the smallest first."""
+    for last in range(1, size):
+        place, key = last, keys[last]
+        while place > 0 and keys[place - 1] > key:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = key
