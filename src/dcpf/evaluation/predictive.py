@@ -37,9 +37,8 @@ def predictive_check(
 
     As in the paper, they are drawn from E[W], E[H] and the learned element, so that draws differ by chance and not
     by what is uncertain about W and H. The cost is that of the sessions that are drawn, never of users x items, and
-    the memory that of `EVENTS` of them. Excitation is drawn given the counts of these
-    users. The binary limit has no law of counts: there, sessions are drawn, which is
-    Poisson factorization of the binarized data.
+    the memory that of `EVENTS` of them. Excitation is drawn given the counts of these users. The binary limit has no
+    law of counts: there, sessions are drawn, which is Poisson factorization of the binarized data.
 
     Parameters
     ----------
@@ -62,11 +61,14 @@ def predictive_check(
     data = _histogram(matrix.data)
     W, H = model._kept(model.user_factors[users]), model.item_factors.astype(np.float64)
     excitation, have = model.excitation_, None
+    expected = W @ H.sum(axis=0).astype(W.dtype)
     if excitation is not None:
-        have = sparse.csr_array((excitation.of_users(matrix).x, matrix.indices, matrix.indptr), shape=matrix.shape)
+        given = excitation.of_users(matrix)
+        have = sparse.csr_array((given.x, matrix.indices, matrix.indptr), shape=matrix.shape)
+        expected = expected + excitation.by_user(given)
     law = model.element_ if model.element_.limit is None else Raw()
     rng = np.random.default_rng(seed)
-    blocks = _blocks(W @ H.sum(axis=0).astype(W.dtype), EVENTS)
+    blocks = _blocks(expected, EVENTS)
     drawn: list[Histogram] = []
     for draw in range(draws):
         parts = []
