@@ -8,9 +8,11 @@ from scipy.special import digamma, gammaln
 import dcpf
 from dcpf.counts import count_matrix
 from dcpf.inference.data import Data
-from dcpf.inference.tabulate import Tables
+from dcpf.inference.settings import Settings
+from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import Factors, Gammas, bound, column_means, local_step, update_factors, update_rates
-from dcpf.inference.vbem import Ascent, Settings, converged, iterate, random_start
+from dcpf.inference.users import Users, random_start
+from dcpf.inference.vbem import Ascent, converged, iterate
 from dcpf.kernels.threads import Threads
 
 RNG = np.random.default_rng(7)
@@ -34,21 +36,27 @@ def sessions(element: dcpf.elements.Element, y: int, lam: float) -> tuple[float,
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_local_step_shares_the_sessions_out_among_the_components(name: str) -> None:
     element = dcpf.elements.get(name)
+    W, H = Factors.start(W0), Factors.start(H0)
+    user_shape, item_shape = np.empty_like(W0), np.full_like(H0, PRIOR[1])
     with Threads(2) as threads:
-        tables = Tables(DATA.counts, threads, learn_shape=False)
-        W, H = Factors.start(W0), Factors.start(H0)
-        local = local_step(DATA, W, H, element, PRIOR, (0.0, 0.0), tables, threads)
+        tables, shapes, nowhere = (
+            Tables(DATA.counts, threads, learn_shape=False),
+            (user_shape, item_shape),
+            (0.0, 0.0),
+        )
+        local = local_step(DATA.blocks[0], W, H, element, PRIOR[0], nowhere, tables, shapes, threads)
     lam = W0 @ H0.T
     log_z, mean = np.zeros_like(lam), np.zeros_like(lam)
     for u, i in np.argwhere(MASK):
         log_z[u, i], mean[u, i] = sessions(element, int(Y[u, i]), lam[u, i])
-    np.testing.assert_allclose(local.user_shape, PRIOR[0] + W0 * ((mean / lam) @ H0), rtol=1e-9)
-    np.testing.assert_allclose(local.item_shape, PRIOR[1] + H0 * ((mean / lam).T @ W0), rtol=1e-9)
-    assert local.totals.sessions == pytest.approx(mean.sum(), rel=1e-9)
-    assert local.totals.counts == Y.sum()
+    np.testing.assert_allclose(user_shape, PRIOR[0] + W0 * ((mean / lam) @ H0), rtol=1e-9)
+    np.testing.assert_allclose(item_shape, PRIOR[1] + H0 * ((mean / lam).T @ W0), rtol=1e-9)
+    assert local.sessions == pytest.approx(mean.sum(), rel=1e-9)
     assert local.log_evidence == pytest.approx(log_z.sum(), rel=1e-9)
     looked_up = np.log(lam[Y > 1])
-    np.testing.assert_allclose(local.span, (looked_up.min(), looked_up.max()), rtol=1e-12)
+    np.testing.assert_allclose(
+        np.add(local.span, natural(element)[1]), (looked_up.min(), looked_up.max()), rtol=1e-12
+    )
 
 
 def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
@@ -56,7 +64,8 @@ def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
     with Threads(1) as threads:
         tables = Tables(DATA.counts, threads, learn_shape=True)
         W, H = Factors.start(W0), Factors.start(H0)
-        local = local_step(DATA, W, H, element, PRIOR, (0.0, 0.0), tables, threads)
+        shapes = (np.empty_like(W0), np.empty_like(H0))
+        local = local_step(DATA.blocks[0], W, H, element, PRIOR[0], (0.0, 0.0), tables, shapes, threads)
     total = 0.0
     for u, i in np.argwhere(MASK):
         y, lam = int(Y[u, i]), (W0 @ H0.T)[u, i]
@@ -65,7 +74,7 @@ def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
         q = np.exp(terms - terms.max())
         m = n * element.a * (digamma(y - n + n * element.a) - digamma(n * element.a))
         total += (q / q.sum()) @ m
-    assert local.totals.shape == pytest.approx(total, rel=1e-9)
+    assert local.shape == pytest.approx(total, rel=1e-9)
 
 
 def test_factors_are_the_moments_of_the_gamma_posterior() -> None:
@@ -102,7 +111,8 @@ def test_bound_is_the_expected_log_joint_and_the_entropy_written_out(name: str) 
     """E[log p(y|n)] + E[log p(n, c | w, h)] + H[q(n, c)] collected term by term at the optimum of q(n, c)."""
     element = dcpf.elements.get(name)
     with Threads(1) as threads:
-        ascent = Ascent(DATA, element, Settings(PRIOR, False, True), threads)
+        settings = Settings(PRIOR, False, True)
+        ascent = Ascent(Users(DATA, settings, threads), element, settings, threads)
         state = next(iterate(ascent, ascent.begin((W0, H0), element)))
         W, H = update_factors(state.W, PRIOR[0], threads), update_factors(state.H, PRIOR[1], threads)
     lam = W.geometric @ H.geometric.T
@@ -145,7 +155,8 @@ def test_random_start_expects_as_many_sessions_as_entries() -> None:
     counts = sparse.random_array((300, 200), density=0.1, rng=0)
     counts.data[:] = 1
     data = Data.from_matrix(count_matrix(counts))
-    W, H = random_start(data, 10, np.random.default_rng(0), np.dtype("float32"))
+    drawn, H = random_start(data, 10, np.random.default_rng(0), np.dtype("float32"))
+    W = drawn.of(slice(0, data.shape[0]))
     assert W.dtype == H.dtype == np.float32
     assert (W > 0).all()
     assert (W.sum(axis=0) @ H.sum(axis=0)) == pytest.approx(counts.nnz, rel=0.1)
@@ -184,3 +195,14 @@ def test_a_table_that_is_extended_is_the_one_made_at_once() -> None:
             extended = tables.covering(element, (-7.0, 6.0))
             at_once = Tables(counts, threads, learn_shape=False).covering(element, (-7.0, 6.0))
         np.testing.assert_array_equal(extended.polynomials, at_once.polynomials)
+
+
+def test_any_users_can_be_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dcpf.inference import users
+
+    monkeypatch.setattr(users, "_DRAWN", 4)
+    drawn, _ = random_start(DATA, 3, np.random.default_rng(0), np.dtype("float64"))
+    whole = drawn.of(slice(0, 9))
+    assert len(np.unique(whole)) == whole.size
+    for start, stop in ((0, 4), (3, 5), (4, 8), (2, 9), (8, 9)):
+        np.testing.assert_array_equal(drawn.of(slice(start, stop)), whole[start:stop])

@@ -11,6 +11,7 @@ import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Data
 from dcpf.inference.stochastic import learning_rate
+from dcpf.inference.users import Users
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
@@ -32,7 +33,12 @@ def whole_bound(model: dcpf.DCPF) -> float:
     """The bound of all counts with the users folded in."""
     W = model._fold_in(model.history_)
     with Threads(1) as threads:
-        ascent = Ascent(Data.from_matrix(model.history_), model.element_, model._settings_, threads)
+        ascent = Ascent(
+            Users(Data.from_matrix(model.history_), model._settings_, threads),
+            model.element_,
+            model._settings_,
+            threads,
+        )
         return ascent.visit(Point(model.element_, W, model.item_posterior_)).bound
 
 

@@ -54,6 +54,5 @@ def resume(ascent: Ascent, state: State) -> Iterator[State]:
 
 def _beyond(new: Point, old: Point, push: float, ascent: Ascent) -> Point:
     """The point that lies beyond `new`, seen from `old`, by `push` of the way between them."""
-    aW, aH = ascent.settings.shape_prior
-    W, H = beyond(new.W, old.W, push, aW, ascent.threads), beyond(new.H, old.H, push, aH, ascent.threads)
-    return Point(new.element.beyond(old.element, push), W, H)
+    H = beyond(new.H, old.H, push, ascent.settings.shape_prior[1], ascent.threads)
+    return Point(new.element.beyond(old.element, push), ascent.users.beyond(new.W, old.W, push), H)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Data, Rows
 from dcpf.inference.fold_in import fold_in
-from dcpf.inference.tabulate import Tables
-from dcpf.inference.updates import Gammas, bound, local_step, update_factors, update_rates
-from dcpf.inference.vbem import Settings
+from dcpf.inference.settings import Settings
+from dcpf.inference.updates import Gammas, bound, update_factors, update_rates
+from dcpf.inference.users import Users
 from dcpf.kernels.threads import Threads
 
 # q(w) of a batch need not be exact where q(H) is far from it.
@@ -48,25 +48,24 @@ def step(
     """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
     qW = fold_in(rows, stream.H, element, (aW, aH), 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
-    W, H = update_factors(qW, aW, threads), update_factors(stream.H, aH, threads)
-    learn = settings.learn_element and element.limit is None
-    tables = Tables(batch.counts, threads, learn_shape=learn)
-    local = local_step(batch, W, H, element, (aW, aH), (0.0, 0.0), tables, threads)
+    H = update_factors(stream.H, aH, threads)
+    _, sums = Users(batch, settings, threads).visit(qW, H, element)
     # All entries would say 1 / share times as much.
     passes = stream.passes + share
     rho = learning_rate(passes, share)
-    shape = aH + (local.item_shape - stream.H.shape.dtype.type(aH)) / share
+    shape = aH + (sums.item_shape - stream.H.shape.dtype.type(aH)) / share
     q = Gammas(
         ((1.0 - rho) * stream.H.shape + rho * shape).astype(stream.H.shape.dtype),
         update_rates(H.row_means, aH, len(H.column_means)) if settings.learn_rates else stream.H.row_rate,
-        (1.0 - rho) * stream.H.column_rate + rho / share * W.column_means,
+        (1.0 - rho) * stream.H.column_rate + rho / share * sums.means,
     )
     part = rho if stream.passes else 1.0
     totals = Totals(
-        *((1.0 - part) * old + part / share * new for old, new in zip(stream.totals, local.totals, strict=True))
+        *((1.0 - part) * old + part / share * new for old, new in zip(stream.totals, sums.totals, strict=True))
     )
-    refitted = element.refit(totals) if learn else element
-    expected = (bound(W, H, local, element) - H.bound) / share + H.bound
+    refitted = element.refit(totals) if settings.learn_element and element.limit is None else element
+    found = bound(sums.bound, sums.means, H, sums.totals, sums.log_evidence, element)
+    expected = (found - H.bound) / share + H.bound
     return Stream(refitted, q, totals, passes, expected), qW
 
 

@@ -1,14 +1,13 @@
 """The updates of one iteration. docs/equations.md ties each to the paper."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcpf import memory
 from dcpf.elements import Element, Totals
-from dcpf.inference.data import Data
+from dcpf.inference.data import Block
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
@@ -20,7 +19,6 @@ from dcpf.kernels.sweep import (
     SESSIONS,
     SHAPE,
     TALLIES,
-    Entries,
     sweep_items,
     sweep_users,
 )
@@ -38,6 +36,10 @@ class Gammas:
     shape: Floats
     row_rate: Doubles  # the prior's rate b_u: the user's activity, the item's popularity
     column_rate: Doubles  # the sum of the other side's means
+
+    def __getitem__(self, rows: slice) -> "Gammas":
+        """Some of the rows, where they are."""
+        return Gammas(self.shape[rows], self.row_rate[rows], self.column_rate)
 
     @property
     def mean(self) -> Floats:
@@ -71,13 +73,12 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """What the local step q(N, C) gives."""
+    """What the local step q(N, C) gives for a block of users, beside the shapes of q(W) and q(H)."""
 
-    user_shape: Floats
-    item_shape: Floats
-    totals: Totals
     log_evidence: float  # sum log Z
-    span: tuple[float, float]  # lowest and highest log Lam that was looked up
+    sessions: float  # sum E[n]
+    shape: float  # sum E[m], from which an element's shape is learned
+    span: tuple[float, float]  # lowest and highest log Lam that was looked up, less c
 
 
 def update_rates(row_means: Doubles, shape_prior: float, n_components: int) -> Doubles:
@@ -135,60 +136,42 @@ def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Fact
 
 
 def local_step(
-    data: Data,
+    block: Block,
     W: Factors,
     H: Factors,
     element: Element,
-    shape_prior: tuple[float, float],
-    span: tuple[float, float],
+    shape_prior: float,
+    expected: tuple[float, float],
     tables: Tables,
+    shapes: tuple[Floats, Floats],
     threads: Threads,
 ) -> Local:
     """q(N, C) at its optimum: E[n_ui] at the stored entries, and the shapes of q(W) and q(H) that follow.
 
-    `span` is where the logarithms of Lam_ui are expected, from the last time.
+    The first of `shapes` is filled in; what these users say of q(H) is added to the second. The logarithms of Lam_ui,
+    less c, are expected in `expected`.
     """
-    eW, eH = W.geometric, H.geometric
     _, c = natural(element)
-    K = len(W.column_means)
-    user_shape = memory.empty((data.shape[0], K), eW.dtype)
-    item_shape = np.full((data.shape[1], K), shape_prior[1], eH.dtype)
-    ratio = np.empty(max(len(block.by_item.indices) for block in data.blocks), dtype=eW.dtype)
-    tallies = np.empty((data.shape[0], TALLIES))
-    expected = (span[0] - c, span[1] - c)
-    for block in data.blocks:
-        factors, out = (eW[block.users], eH), (user_shape[block.users], ratio, tallies[block.users])
-        pass_by_users = partial(_pass_by_users, block.by_user, c, factors, shape_prior[0], out, threads)
-        low, high = tables.run(element, expected, pass_by_users)
-        expected = (min(expected[0], low), max(expected[1], high))
-        threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, item_shape)
-    low, high = _span(tallies)
-    found = (low + c, high + c) if -np.inf < low <= high < np.inf else span
-    sums = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0)
-    totals = Totals(counts=data.total, sessions=float(sums[1]), shape=float(sums[2]))
-    return Local(user_shape, item_shape, totals, float(sums[0]), found)
+    factors, (user_shape, item_shape) = (W.geometric, H.geometric), shapes
+    ratio = np.empty(len(block.by_item.indices), dtype=item_shape.dtype)
+    tallies = np.empty((len(user_shape), TALLIES))
+
+    def pass_by_users(table: Table) -> tuple[float, float]:
+        out = (user_shape, ratio, tallies)
+        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, factors, shape_prior, out)
+        return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
+
+    span = tables.run(element, expected, pass_by_users)
+    threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, item_shape)
+    log_evidence, sessions, shape = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0).tolist()
+    return Local(log_evidence, sessions, shape, span)
 
 
-def _pass_by_users(
-    by_user: Entries,
-    c: float,
-    factors: tuple[Floats, Floats],
-    shape_prior: float,
-    out: tuple[Floats, Floats, Doubles],
-    threads: Threads,
-    table: Table,
-) -> tuple[float, float]:
-    threads.run(sweep_users, by_user.indptr, by_user, table, c, factors, shape_prior, out)
-    return _span(out[2])
+def bound(W: float, means: Doubles, H: Factors, totals: Totals, log_evidence: float, element: Element) -> float:
+    """The ELBO with q(N, C) at its optimum: so the local step must have been the last thing done.
 
-
-def _span(tallies: Doubles) -> tuple[float, float]:
-    """The lowest and highest log rate that was looked up."""
-    return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
-
-
-def bound(W: Factors, H: Factors, local: Local, element: Element) -> float:
-    """The ELBO with q(N, C) at its optimum: so the local step must have been the last thing done."""
+    W is what q(W) adds to it, means its sum_u E[w_uk].
+    """
     theta, _ = natural(element)
-    zeros = float(W.column_means @ H.column_means)
-    return local.totals.counts * theta + local.log_evidence - zeros + W.bound + H.bound
+    zeros = float(means @ H.column_means)
+    return totals.counts * theta + log_evidence - zeros + W + H.bound

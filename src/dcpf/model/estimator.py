@@ -3,8 +3,6 @@
 import math
 import numbers
 import os
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
@@ -21,9 +19,12 @@ from dcpf.counts import Counts, report
 from dcpf.elements import Element
 from dcpf.inference.data import Data
 from dcpf.inference.momentum import accelerate, resume
-from dcpf.inference.vbem import Ascent, Settings, State, converged, iterate, random_start
+from dcpf.inference.settings import Settings
+from dcpf.inference.users import Draw, Users, random_start
+from dcpf.inference.vbem import Ascent, State, iterate
 from dcpf.kernels.threads import Threads, thread_count
-from dcpf.model.checkpoint import Checkpoint, Position
+from dcpf.model.checkpoint import Checkpoint
+from dcpf.model.climbing import Climb
 from dcpf.model.describing import Describing
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
@@ -180,58 +181,42 @@ class DCPF(
         counts = self._with_known_names(Counts.of(X))
         matrix = counts.matrix
         if self.n_components > min(matrix.shape):
-            warnings.warn(
+            warn_caller(
                 f"n_components={self.n_components} is more than the {min(matrix.shape):,} "
-                f"{'users' if matrix.shape[0] <= matrix.shape[1] else 'items'} of the data can tell apart",
-                UserWarning,
-                stacklevel=2,
+                f"{'users' if matrix.shape[0] <= matrix.shape[1] else 'items'} of the data can tell apart"
             )
         checkpoint = Checkpoint.of(self.get_params(deep=False), matrix)
         data, found = Data.from_matrix(matrix), checkpoint.position
         element, start = self._start(counts, data) if found is None else (found.state.element, found.state)
-        began = time.perf_counter()
-        bounds: list[float] = [] if found is None else found.bounds[:-1].tolist()  # its state comes once more
-        good: Position | None = None
-        told_to = stopped = last = False
         shown = bool(self.verbose)
         with checkpoint, Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=shown) as bar:
             for line in (*counts.notes, report(X, matrix), *checkpoint.notes):
                 bar.say(line)
+            climb = Climb(self.max_iter, self.tol, self.callback, checkpoint, bar)
             try:
-                ascent = Ascent(data, element, settings, threads)
-                for state in self._states(ascent, element, start):
-                    if not math.isfinite(state.bound):
-                        raise FloatingPointError(
-                            f"iteration {len(bounds) + 1}: the bound is {state.bound}; try dtype='float64'"
-                            + (f"; the model is as it was after iteration {len(bounds)}" if bounds else "")
-                        )
-                    good = Position(state, np.array([*bounds, state.bound]))
-                    bounds.append(state.bound)
-                    iteration = Iteration(len(bounds), state.bound, state.element, time.perf_counter() - began)
-                    told_to = self.callback is not None and bool(self.callback(iteration))
-                    stopped = told_to or (len(bounds) > 1 and converged(bounds[-2], bounds[-1], self.tol))
-                    last = stopped or len(bounds) >= self.max_iter
-                    bar.show(iteration, last=last)
-                    checkpoint.keep(good, ended=True if last else None)
-                    if last:
-                        break
+                ascent = Ascent(Users(data, settings, threads), element, settings, threads)
+                climb.run(self._states(ascent, element, start))
             finally:  # whatever ended the iterations, what they have reached is kept
-                if good is not None:
+                if (good := climb.reached) is not None:
                     self._take_over(counts, settings, good.state, good.bounds)
-                    checkpoint.keep(good, ended=last)
-            if settings.n_neighbors and not told_to:  # else it is learned when it is asked for
+                    checkpoint.keep(good, ended=climb.ended)
+            if settings.n_neighbors and not climb.told_to_stop:  # else it is learned when it is asked for
                 bar.say("Learning which items bring which")
                 self._learn_excitation(threads)
-        if not stopped and self.tol > 0.0:
-            warnings.warn(
+        self._warn_unsettled(climb)
+        return self
+
+    def _warn_unsettled(self, climb: Climb) -> None:
+        if not (climb.settled or climb.told_to_stop) and self.tol > 0.0:
+            warn_caller(
                 f"the bound still rises after max_iter={self.max_iter} iterations; raise max_iter, or set tol=0 "
                 "if a fixed number of iterations is meant",
                 ConvergenceWarning,
-                stacklevel=2,
             )
-        return self
 
-    def _states(self, ascent: Ascent, element: Element, start: State | tuple[Floats, Floats]) -> Iterator[State]:
+    def _states(
+        self, ascent: Ascent, element: Element, start: State | tuple[Floats | Draw, Floats]
+    ) -> Iterator[State]:
         """The loop from its start, or on from a state that it had reached."""
         if isinstance(start, State):
             return resume(ascent, start)
@@ -353,11 +338,11 @@ class DCPF(
         """K: one component for activity and popularity, where there are none for tastes."""
         return int(self.n_components) or 1
 
-    def _start(self, counts: Counts, data: Data) -> tuple[Element, tuple[Floats, Floats]]:
+    def _start(self, counts: Counts, data: Data) -> tuple[Element, tuple[Floats | Draw, Floats]]:
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            W, H = random_start(data, self._size, np.random.default_rng(self.random_state), dtype)
+            drawn, H = random_start(data, self._size, np.random.default_rng(self.random_state), dtype)
             if self.warm_start and hasattr(self, "item_posterior_"):
                 if self._n_features_out != self._size:
                     raise ValueError(
@@ -367,11 +352,13 @@ class DCPF(
                 users, items = counts.users.find_all(self.users_), counts.items.find_all(self.items_)
                 if (users < 0).all() or (items < 0).all():
                     warn_caller("warm_start: the data have no users, or no items, in common with the model")
+                W = drawn.of(slice(0, data.shape[0]))
                 _carry_over(W, users, self.user_factors)
                 _carry_over(H, items, self.item_factors)
                 if self.learn_element and type(self.element_) is type(element):
                     element = self.element_
-            return element, (W, H)
+                return element, (W, H)
+            return element, (drawn, H)
         if not isinstance(self.init, tuple | list) or len(self.init) != 2:
             raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
         return element, (self._given_start(0, data.shape[0]), self._given_start(1, data.shape[1]))

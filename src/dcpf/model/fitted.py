@@ -18,8 +18,8 @@ from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.excitation import Excitation, learn_excitation
 from dcpf.inference.fold_in import expected_sessions, fold_in, sessions_at
+from dcpf.inference.settings import Settings
 from dcpf.inference.updates import Gammas
-from dcpf.inference.vbem import Settings
 from dcpf.kernels.lookup import pair_rates
 from dcpf.kernels.threads import Threads
 from dcpf.ranking.lists import Catalogue
@@ -239,12 +239,12 @@ def check_whole(*, least: int = 1, **given: object) -> None:
             raise ValueError(f"{name} must be a whole number >= {least}, found {value!r}")
 
 
-def warn_caller(message: str) -> None:
+def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line outside of dcpf that called into it."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("dcpf."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def has_ids(X: Any) -> bool:

@@ -15,8 +15,8 @@ from dcpf import store
 from dcpf.counts import Ids, Strings
 from dcpf.elements import Totals
 from dcpf.inference.excitation import Excitation
+from dcpf.inference.settings import Settings
 from dcpf.inference.updates import Gammas
-from dcpf.inference.vbem import Settings
 from dcpf.model.checkpoint import remove_checkpoint
 from dcpf.model.fitted import Fitted, check_whole
 from dcpf.model.plain import element_from_plain, element_to_plain, pair, parameters_to_plain

@@ -12,9 +12,10 @@ from dcpf.counts import Counts, Id, Ids
 from dcpf.elements import Element, Totals
 from dcpf.inference import stochastic
 from dcpf.inference.data import Data, Rows
+from dcpf.inference.settings import Settings
 from dcpf.inference.stochastic import Stream
-from dcpf.inference.updates import Gammas
-from dcpf.inference.vbem import Ascent, Point, Settings
+from dcpf.inference.updates import Gammas, update_factors
+from dcpf.inference.users import Users
 from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import check_whole, has_ids
 from dcpf.model.updating import Places, Updating, merge, merge_names, replace_rows
@@ -132,8 +133,9 @@ class Streaming(Updating):
     def _stream_of_fit(self, threads: Threads) -> tuple[Totals, float]:
         """To go on from a fit: one sweep tells what the element was learned from."""
         W, H, element = self.user_posterior_, self.item_posterior_, self.element_
-        ascent = Ascent(Data.from_matrix(self._known_counts()), element, self._settings_, threads)
-        return ascent.visit(Point(element, W, H)).local.totals, _PASSES_OF_A_FIT
+        items = update_factors(H, self._settings_.shape_prior[1], threads)
+        users = Users(Data.from_matrix(self._known_counts()), self._settings_, threads)
+        return users.visit(W, items, element)[1].totals, _PASSES_OF_A_FIT
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,193 @@
+"""The user side of an iteration: block after block, and what the blocks add up to.
+
+Everything that is learned of a user stays with the block of that user. The item side, the element and the bound need
+sums over users, and nothing else. So the loop can run wherever these sums are put together.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf import memory
+from dcpf.elements import Element, Totals
+from dcpf.inference.adding import Part, Sum
+from dcpf.inference.data import Block, Data
+from dcpf.inference.settings import Settings
+from dcpf.inference.tabulate import Tables, natural
+from dcpf.inference.updates import (
+    Factors,
+    Gammas,
+    beyond,
+    column_means,
+    local_step,
+    update_factors,
+    update_rates,
+)
+from dcpf.kernels.threads import Threads
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+
+_DRAWN = 2**16  # users who are drawn together
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What all users say together at a point."""
+
+    item_shape: Floats  # of q(H), as the local step lets it follow
+    totals: Totals
+    log_evidence: float  # sum log Z
+    bound: float  # of q(W): sum E[log p(w)] + H[q(w)]
+    means: Doubles  # sum_u E[w_uk]
+    next_means: Doubles  # the same after the next update of q(W)
+
+    @classmethod
+    def of(cls, part: Part, counts: float) -> "Sums":
+        """From the sum over all blocks, where all counts sum to `counts`."""
+        (log_evidence, sessions, shape, bound), means = part.numbers[:4].tolist(), part.numbers[4:]
+        half = len(means) // 2
+        totals = Totals(counts, sessions, shape)
+        return cls(part.item_shape, totals, log_evidence, bound, means[:half], means[half:])
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A random E[W], of which any users can be drawn alone. Where blocks are cut does not matter."""
+
+    level: float
+    n_components: int
+    dtype: np.dtype[np.floating]
+    first: np.random.Generator  # of the first users
+    key: tuple[int, ...]  # of the generators of all others
+
+    def of(self, users: slice) -> Floats:
+        """E[W] of these users."""
+        drawn = np.empty((users.stop - users.start, self.n_components), self.dtype)
+        for number in range(users.start // _DRAWN, -(-users.stop // _DRAWN)):
+            begin, end = number * _DRAWN, min((number + 1) * _DRAWN, users.stop)
+            rng = copy.deepcopy(self.first) if number == 0 else np.random.default_rng([*self.key, number])
+            values = self.level * rng.exponential(size=(end - begin, self.n_components))
+            here = max(begin, users.start)
+            drawn[here - users.start : end - users.start] = values[here - begin :]
+        return drawn
+
+
+class Size(Protocol):
+    """How much there is to learn from."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users and items."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """Stored counts."""
+        ...
+
+
+class UserSide(Protocol):
+    """Where users are: in this process, or elsewhere. What it gives for W is for its own use, and for the model."""
+
+    items: int
+
+    def begin(self, start: "Floats | Draw", H: Factors, element: Element) -> tuple[Any, Sums]:
+        """A visit to the start E[W]."""
+        ...
+
+    def visit(self, W: Any, H: Factors, element: Element) -> tuple[Any, Sums]:
+        """The sums at a point, and the q(W) that the next update gives."""
+        ...
+
+    def beyond(self, new: Any, old: Any, push: float) -> Any:
+        """The q(W) that lies beyond `new`, seen from `old`, by `push` of the way between them."""
+        ...
+
+
+class Users:
+    """All users in this process."""
+
+    def __init__(self, data: Data, settings: Settings, threads: Threads) -> None:
+        self.items = data.shape[1]
+        self._data, self._settings, self._threads = data, settings, threads
+        self._sweep = BlockSweep(data.counts, settings, threads)
+
+    def begin(self, start: Floats | Draw, H: Factors, element: Element) -> tuple[Gammas, Sums]:
+        """A visit to the start E[W]."""
+
+        def factors(users: slice) -> Factors:
+            return Factors.start(start.of(users) if isinstance(start, Draw) else start[users])
+
+        return self._visit(factors, np.ones(self._data.shape[0]), H, element)
+
+    def visit(self, W: Gammas, H: Factors, element: Element) -> tuple[Gammas, Sums]:
+        """The sums at a point, and the q(W) that the next update gives."""
+
+        def factors(users: slice) -> Factors:
+            return update_factors(W[users], self._settings.shape_prior[0], self._threads)
+
+        return self._visit(factors, W.row_rate, H, element)
+
+    def beyond(self, new: Gammas, old: Gammas, push: float) -> Gammas:
+        """The q(W) that lies beyond `new`, seen from `old`, by `push` of the way between them."""
+        return beyond(new, old, push, self._settings.shape_prior[0], self._threads)
+
+    def _visit(
+        self, factors: Callable[[slice], Factors], row_rate: Doubles, H: Factors, element: Element
+    ) -> tuple[Gammas, Sums]:
+        data, K = self._data, len(H.column_means)
+        W = Gammas(memory.empty((data.shape[0], K), H.geometric.dtype), row_rate.copy(), H.column_means)
+        total = Sum(len(data.blocks))
+        for number, block in enumerate(data.blocks):
+            part = self._sweep.visit(number, block, factors(block.users), H, element, W[block.users])
+            total.put(0, number, part)
+        return W, Sums.of(total.total, data.total)
+
+
+class BlockSweep:
+    """What is done with one block of users at a point. It keeps the element's tables from block to block."""
+
+    def __init__(self, counts: NDArray[np.int64], settings: Settings, threads: Threads) -> None:
+        self._settings, self._threads = settings, threads
+        self._tables = Tables(counts, threads, learn_shape=settings.learn_element)
+        self._spans: dict[int, tuple[float, float]] = {}  # of log rates, as they were last met in each block
+
+    def visit(self, number: int, block: Block, W: Factors, H: Factors, element: Element, out: Gammas) -> Part:
+        """What the block adds to the sums. Puts the q(W) that the next update gives into `out`.
+
+        The rates in `out` are those of q(W) now, and stay if they are not to be learned.
+        """
+        (aW, aH), (items, K) = self._settings.shape_prior, (len(H.geometric), len(H.column_means))
+        # The prior's shape is in the first block's share, so that it is counted once.
+        item_shape = np.full((items, K), 0.0 if number else aH, H.geometric.dtype)
+        _, c = natural(element)
+        lows, highs = zip(*self._spans.values(), strict=True) if self._spans else ((0.0,), (0.0,))
+        expected = (min(lows) - c, max(highs) - c)
+        local = local_step(block, W, H, element, aW, expected, self._tables, (out.shape, item_shape), self._threads)
+        self._spans[number] = (local.span[0] + c, local.span[1] + c)
+        if self._settings.learn_rates:
+            out.row_rate[:] = update_rates(W.row_means, aW, K)
+        own = [local.log_evidence, local.sessions, local.shape, W.bound]
+        return Part(item_shape, np.concatenate([own, W.column_means, column_means(out, self._threads)]))
+
+
+def random_start(
+    size: Size, n_components: int, rng: np.random.Generator, dtype: np.dtype[np.floating]
+) -> tuple[Draw, Floats]:
+    """E[W] and E[H] drawn from an exponential, scaled to as many expected sessions as there are stored entries.
+
+    Draws from the prior, as the authors make them, end at a lower bound and underflow for small shapes. Draws close
+    to one value end at a higher bound still, but rank worse.
+    """
+    (users, items), first = size.shape, copy.deepcopy(rng)
+    level = math.sqrt(size.entries / (users * items * n_components))
+    rng.exponential(size=(min(users, _DRAWN), n_components))  # what `first` will draw, so that H is another
+    H = (level * rng.exponential(size=(items, n_components))).astype(dtype)
+    key = tuple(rng.integers(2**32, size=4).tolist())
+    return Draw(level, n_components, dtype, first, key), H
