@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dcpf import elements
+    from dcpf import distributed, elements
     from dcpf.counts import Counts, InvalidCounts, UnknownId
     from dcpf.evaluation import evaluate, log_likelihood
     from dcpf.model import DCPF, load
@@ -25,6 +25,7 @@ __all__ = [
     "ModelFormatError",
     "UnknownId",
     "__version__",
+    "distributed",
     "elements",
     "evaluate",
     "load",
@@ -48,8 +49,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "elements":
-        return importlib.import_module("dcpf.elements")
+    if name in ("distributed", "elements"):
+        return importlib.import_module(f"dcpf.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'dcpf' has no attribute {name!r}")

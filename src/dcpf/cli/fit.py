@@ -3,13 +3,25 @@
 import math
 import shlex
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcpf.cli.cluster import (
+    Cluster,
+    Insecure,
+    Prepared,
+    Scheduler,
+    UserFactors,
+    Workers,
+    check_cluster,
+    fit_on_cluster,
+)
 from dcpf.cli.inputs import (
     CountColumn,
     ItemColumn,
@@ -35,7 +47,7 @@ _TABS = ("\\t", "tab")
 
 def fit(
     file: Annotated[
-        Path,
+        str,  # which may be an address that is no path
         typer.Argument(
             metavar="FILE",
             show_default=False,
@@ -119,6 +131,11 @@ def fit(
         typer.Option("--no-history", help="Leave the counts out of the model file."),
     ] = False,
     threads: Threads = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    insecure: Insecure = False,
+    prepared: Prepared = None,
+    user_factors: UserFactors = None,
     json: Json = False,
 ) -> None:
     """Learn from a file of counts, and write a model."""
@@ -128,7 +145,7 @@ def fit(
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
-    check_output(output, inputs=(file, names))
+    check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
     for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
@@ -142,24 +159,38 @@ def fit(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
         checkpoint=checkpoint,
     )  # fmt: skip
-    counts = _read(
-        file,
-        names=names,
-        **columns(user_column, item_column, count_column),
-        delimiter="\t" if delimiter in _TABS else delimiter,
-        header=header,
-        skip_bad_lines=skip_bad_lines,
-        round_counts=round_counts,
-    )
-    if max(min_per_user, min_per_item) > 1:
-        counts = counts.filter(min_per_user, min_per_item)
-    counts = counts if cap is None else counts.cap(cap)
-    seconds = _learn_and_save(model, counts, output, history=not no_history)
+    cluster = Cluster(workers, scheduler, insecure, threads)
+    chosen = columns(user_column, item_column, count_column)
+    folders = {"prepared": prepared, "user_factors": user_factors}
+    only_here = {
+        "delimiter": delimiter, "header": header, "skip_bad_lines": skip_bad_lines, "round_counts": round_counts,
+        "cap": cap, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
+    }  # fmt: skip
+    if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
+        learn = partial(fit_on_cluster, model, file, names, cluster, folders, chosen)
+    else:
+        counts = _read(
+            Path(file),
+            names=names,
+            **chosen,
+            delimiter="\t" if delimiter in _TABS else delimiter,
+            header=header,
+            skip_bad_lines=skip_bad_lines,
+            round_counts=round_counts,
+        )
+        if max(min_per_user, min_per_item) > 1:
+            counts = counts.filter(min_per_user, min_per_item)
+        counts = counts if cap is None else counts.cap(cap)
+        for note in counts.notes:
+            console(stderr=True).print(f"  {plain(note)}", soft_wrap=True)
+        learn = partial(model.fit, replace(counts, notes=()))
+    seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
     else:
         _tell(model, output, seconds)
-        _tell_next(model, output, file, history=not no_history)
+        if user_factors is None:
+            _tell_next(model, output, file, history=not no_history)
 
 
 def check_replaced(output: Path) -> None:
@@ -220,11 +251,8 @@ def _read(file: Path, **options: Any) -> "Counts":
     return counts
 
 
-def _learn_and_save(model: "DCPF", counts: "Counts", output: Path, *, history: bool) -> float:
+def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
     """Fit with a progress bar and write the model. Returns the seconds that the fit took."""
-    screen = console(stderr=True)
-    for note in counts.notes:
-        screen.print(f"  {plain(note)}", soft_wrap=True)
     began, stop = time.perf_counter(), Stop()
     not_written = f"{output} was not written"
     if model.checkpoint is not None:
@@ -232,7 +260,8 @@ def _learn_and_save(model: "DCPF", counts: "Counts", output: Path, *, history: b
         not_written += "; the same command with --resume goes on"
     try:
         with stop if model.checkpoint is not None else nullcontext():
-            model.set_params(verbose=True).fit(replace(counts, notes=()))
+            model.set_params(verbose=True)
+            learn()
         if stop.signal is not None:
             remark(f"stopped after iteration {stop.iteration}; {not_written}")
             raise typer.Exit(stop.code)
@@ -282,12 +311,12 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
 
 
-def _tell_next(model: "DCPF", output: Path, counts: Path, *, history: bool) -> None:
+def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
     """Commands to try, with ids of this model."""
     about, screen = model.describe(1, 1), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
-        _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(str(counts))}")
+        _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
     ]
     commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
     best, _ = model.recommend(user.id, 1)

@@ -57,6 +57,13 @@ class Data:
         return cls((users, items), counts, blocks, int(matrix.nnz), total)
 
 
+def whole_block(matrix: sparse.csr_array, counts: NDArray[np.int64]) -> Block:
+    """All of a matrix as one block, whose counts are among these distinct ones."""
+    entries = memory.empty((4, matrix.nnz), np.int32)
+    ends = np.empty(matrix.shape[1] + 1, np.int64)
+    return _block(matrix, counts, slice(0, int(matrix.shape[0])), entries, ends)
+
+
 @dataclass(frozen=True)
 class Rows:
     """A canonical sparse matrix of counts by users alone, in its own order."""

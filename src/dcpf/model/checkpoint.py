@@ -53,12 +53,15 @@ class Checkpoint:
         path: str | os.PathLike[str] | None,
         facts: Callable[[], Mapping[str, Any]] = dict,
         clock: Callable[[], float] = time.monotonic,
+        kind: type[Any] = Position,
     ) -> None:
+        """`kind` is what a position is made of, if it is of another kind."""
+        self._kind = kind
         self._folder = None if path is None else CheckpointFolder(path)
         self._clock = clock
         self._opened: Any = None
         self._written, self._ended, self._time = 0, False, clock()
-        self.position: Position | None = None  # to go on from
+        self.position: Any = None  # to go on from: a Position, or one of another kind
         if self._folder is not None:
             self._facts = dict(facts())
             self._folder.check()
@@ -67,13 +70,17 @@ class Checkpoint:
     @classmethod
     def of(cls, parameters: Mapping[str, Any], matrix: sparse.csr_array) -> Self:
         """The one that the parameters of a model ask for, when it is fitted to these counts."""
-        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, matrix))
-        if found._written > parameters["max_iter"]:
-            raise ValueError(
-                f"the checkpoint in {parameters['checkpoint']} has made {found._written} iterations already, but "
-                f"max_iter is {parameters['max_iter']}; raise it, or remove the checkpoint to begin anew"
-            )
+        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, describe_data(matrix)))
+        found.check_not_beyond(parameters["max_iter"])
         return found
+
+    def check_not_beyond(self, max_iter: int) -> None:
+        """Refuse to go on from more iterations than are to be made."""
+        if self._folder is not None and self._written > max_iter:
+            raise ValueError(
+                f"the checkpoint in {self._folder.path} has made {self._written} iterations already, but max_iter is "
+                f"{max_iter}; raise it, or remove the checkpoint to begin anew"
+            )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -82,14 +89,23 @@ class Checkpoint:
             return ()
         return (f"goes on from the checkpoint in {self._folder.path}, after iteration {self.position.number}",)
 
-    def keep(self, position: Position, *, ended: bool | None = None) -> None:
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a folder for it."""
+        return self._folder is not None
+
+    def due(self, number: int) -> bool:
+        """Whether it is time to write what was reached after so many iterations."""
+        late = self._clock() - self._time >= EVERY_SECONDS
+        return number - self._written >= EVERY_ITERATIONS or late
+
+    def keep(self, position: Any, *, ended: bool | None = None) -> None:
         """Write the position when it is time to, and in any case if it is told whether the fit has ended with it."""
-        if self._folder is None:
+        if ended is None and not self.due(position.number):
             return
-        if ended is None:
-            late = self._clock() - self._time >= EVERY_SECONDS
-            if position.number - self._written < EVERY_ITERATIONS and not late:
-                return
+        if self._folder is None:
+            self._written, self._time = position.number, self._clock()
+            return
         ended = bool(ended)
         if (position.number, ended) == (self._written, self._ended):
             return
@@ -122,7 +138,7 @@ class Checkpoint:
         arrays, meta = found
         try:
             _check_same(folder.path, meta["facts"], self._facts)
-            position = unpack(Position, arrays, meta["position"])
+            position = unpack(self._kind, arrays, meta["position"])
             self.position, self._written, self._ended = position, position.number, bool(meta["ended"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ModelFormatError(
@@ -141,14 +157,13 @@ def remove_checkpoint(path: str | os.PathLike[str], bounds: NDArray[np.float64])
             folder.clear()
 
 
-def facts_of(parameters: Mapping[str, Any], matrix: sparse.csr_array) -> dict[str, Any]:
-    """What decides where a fit goes, as plain values.
+def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides where a fit goes, as plain values: the parameters, and what is said of the data.
 
     A random state that is no number cannot be compared, nor can the model that a warm start begins with. They are
     not needed any more.
     """
     plain = parameters_to_plain(parameters)
-    data = describe_data(matrix)
     facts = {name: value for name, value in plain.items() if name not in _FREE}
     facts["element"] = str(elements.get(parameters["element"]))
     if isinstance(parameters["init"], tuple | list):

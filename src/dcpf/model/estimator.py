@@ -31,6 +31,7 @@ from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving
 from dcpf.model.streaming import Streaming
 from dcpf.progress import Iteration, ProgressBar
+from dcpf.ranking.lists import Catalogue
 
 Floats = NDArray[np.floating]
 
@@ -230,12 +231,28 @@ class DCPF(
 
     def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: NDArray[np.float64]) -> None:
         """Keep what the fit has learned."""
+        self._take_over_parameters(settings, state, bounds)
+        self._keep_all(counts, state.W, state.H)
+
+    def _take_over_items(
+        self,
+        items: Catalogue,
+        data: dict[str, Any],
+        settings: Settings,
+        state: State,
+        bounds: NDArray[np.float64],
+    ) -> None:
+        """Keep what the fit has learned of items, where users are elsewhere and W is the average one."""
+        self._take_over_parameters(settings, state, bounds)
+        self._data_ = data
+        self._keep_items(items, state.W, state.H)
+
+    def _take_over_parameters(self, settings: Settings, state: State, bounds: NDArray[np.float64]) -> None:
         self.element_ = state.element
         self.bounds_ = bounds
         self.n_iter_ = len(bounds)
         self._settings_ = settings
         self._stream_ = None
-        self._keep_all(counts, state.W, state.H)
 
     def refit_excitation(self, n_neighbors: int, neighbor_prior: float) -> Self:
         """Learn anew by what items others are excited, with other parameters; factors and element stay as they are.

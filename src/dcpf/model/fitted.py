@@ -27,6 +27,8 @@ from dcpf.ranking.lists import Catalogue
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
+AVERAGE = "average"  # the one user of a model whose users are elsewhere
+
 
 class Fitted:
     """The learned state of a model. Rows of W are `users_`, rows of H are `items_`."""
@@ -66,6 +68,20 @@ class Fitted:
         )
         self._excitation = None
         self._keep(W, H)
+
+    def _keep_items(self, items: Catalogue, W: Gammas, H: Gammas) -> None:
+        """Take q(H) over, with one user who stands for all: the others are elsewhere."""
+        self.users_, self.items_, self.names_ = Ids.of([AVERAGE]), items.ids, items.names
+        self.history_ = None
+        self._typical_rates = (float(W.row_rate[0]), float(H.row_rate.mean()))
+        self._excitation = None
+        self._keep(W, H)
+
+    def _average_user(self) -> Gammas:
+        """q(w) of a user who has what users have on average."""
+        W, rate = self.user_posterior_, self._typical_rates[0]
+        mean = self.user_factors.mean(axis=0, dtype=np.float64, keepdims=True)
+        return Gammas((mean * (rate + W.column_rate)).astype(W.shape.dtype), np.array([rate]), W.column_rate)
 
     def __getstate__(self) -> Any:
         """A pickle or a copy computes means anew."""

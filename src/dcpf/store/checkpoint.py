@@ -7,6 +7,7 @@ writer that is killed leaves the one before. What else it leaves is swept when t
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ CHECKPOINT_FORMAT = "dcpf-checkpoint"
 CHECKPOINT_VERSION = 1
 MANIFEST = "checkpoint.json"
 FILES = ("checkpoint-a.safetensors", "checkpoint-b.safetensors")
+MORE = "checkpoint-more"  # a folder for what is written elsewhere, on other machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,15 @@ class CheckpointFolder:
         """Remove the checkpoint: first the manifest, without which the rest means nothing."""
         (self.path / MANIFEST).unlink(missing_ok=True)
         self._remove_files()
+        shutil.rmtree(self.path / MORE, ignore_errors=True)
 
     def _sweep(self) -> None:
         for name in (MANIFEST, *FILES):
             sweep_strays(self.path / name)
         manifest = self.manifest()
         self._remove_files(besides=None if manifest is None else manifest.file)
+        if manifest is None:
+            shutil.rmtree(self.path / MORE, ignore_errors=True)
 
     def _remove_files(self, besides: str | None = None) -> None:
         for name in FILES:

@@ -1,0 +1,93 @@
+"""dcpf fit on a cluster: its options, and the way from them to a fit."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dcpf.model import DCPF
+
+Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Fit on a cluster of N processes of this machine, which ends with the fit."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Fit on the Dask cluster with this scheduler, such as tls://host:8786."),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Let a scheduler on another host do without TLS. Anyone there could use it."),
+]
+Prepared = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="On a cluster: a folder that all workers see, for the counts in blocks.  [default: FILE.dcpf]",
+    ),
+]
+UserFactors = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="On a cluster: where workers write the factors of users as Parquet, if they are too many for one file.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What was said of the cluster to use."""
+
+    workers: int | None
+    scheduler: str | None
+    insecure: bool
+    threads: int | None
+
+    def opened(self) -> AbstractContextManager[Any]:
+        """A client of it, as long as it is entered."""
+        from dcpf.distributed.engine import connected, local_cluster
+        from dcpf.kernels.threads import thread_count
+
+        if self.scheduler is not None:
+            return connected(self.scheduler, insecure=self.insecure)
+        workers = self.workers or 1
+        return local_cluster(workers, max(1, thread_count(self.threads) // workers))
+
+
+def check_cluster(cluster: Cluster, *, only_there: dict[str, Any], only_here: dict[str, Any]) -> bool:
+    """Whether a cluster is to be used. Options that do not go with that are refused."""
+    used = cluster.workers is not None or cluster.scheduler is not None
+    if cluster.workers is not None and cluster.scheduler is not None:
+        raise ValueError("--workers starts a cluster and --scheduler uses one that is there: give one of them")
+    if cluster.workers is not None and cluster.workers < 1:
+        raise ValueError(f"--workers must be at least 1, found {cluster.workers}")
+    for name, value in (only_here if used else only_there).items():
+        if value not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{option} does not go with --workers and --scheduler: leave these out, or clean the data first"
+                if used
+                else f"{option} is for a fit on a cluster: add --workers or --scheduler"
+            )
+    return used
+
+
+def fit_on_cluster(
+    model: "DCPF",
+    data: str,
+    names: Path | None,
+    cluster: Cluster,
+    folders: dict[str, str | None],
+    columns: dict[str, Any],
+) -> None:
+    """Fit the model there."""
+    from dcpf.distributed import fit
+    from dcpf.readers.names import read_names
+
+    known = None if names is None else read_names(names)
+    with cluster.opened() as client:
+        fit(model, data, client, names=known, insecure=cluster.insecure, **folders, **columns)

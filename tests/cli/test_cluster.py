@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from dcpf.cli.main import app
+from dcpf.simulate import listening_data
+
+
+@pytest.fixture
+def plays(tmp_path: Path) -> Path:
+    counts = listening_data(np.random.default_rng(0), n_users=60, n_songs=40).counts.tocoo()
+    (tmp_path / "plays").mkdir()
+    table = pl.DataFrame({"user": counts.row, "item": counts.col, "count": counts.data})
+    table[::2].write_parquet(tmp_path / "plays" / "a.parquet")
+    table[1::2].write_parquet(tmp_path / "plays" / "b.parquet")
+    return tmp_path / "plays"
+
+
+def test_workers_of_this_machine_give_the_model_of_one_process(plays: Path) -> None:
+    options = [str(plays), "--components", "3", "--max-iter", "5", "--tol", "0"]
+    for name, more in (("alone", []), ("together", ["--workers", "2"])):
+        done = CliRunner().invoke(app, ["fit", *options, "-o", str(plays.parent / f"{name}.safetensors"), *more])
+        assert done.exit_code == 0, done.output
+    alone, together = (plays.parent / f"{name}.safetensors" for name in ("alone", "together"))
+    assert alone.read_bytes() == together.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--workers", "2", "--cap", "3"], "--cap does not go with --workers"),
+        (["--workers", "2", "--warm-start", "old"], "No such file|old"),
+        (["--workers", "2", "--scheduler", "tls://x:1"], "give one of them"),
+        (["--workers", "0"], "--workers must be at least 1, found 0"),
+        (["--prepared", "x"], "--prepared is for a fit on a cluster"),
+        (["--user-factors", "x"], "--user-factors is for a fit on a cluster"),
+        (["--insecure"], "--insecure is for a fit on a cluster"),
+        (["--scheduler", "tcp://10.0.0.1:8786"], "does not use TLS"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(plays: Path, options: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["fit", str(plays), "-o", str(plays.parent / "m.safetensors"), *options])
+    assert done.exit_code == 2
+    assert any(one in done.output for one in said.split("|")), done.output
