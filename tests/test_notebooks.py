@@ -49,7 +49,8 @@ def test_songs_compares_models_on_held_out_plays() -> None:
     assert min(ndcg["dcpf"], ndcg["dcpf, factors alone"]) > ndcg["popularity"]
 
 
-def test_songs_takes_a_file(tmp_path: Path) -> None:
+def test_songs_takes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     example = Path(__file__).parent.parent / "docs" / "examples" / "plays.py"
     counts = runpy.run_path(str(example), run_name="imported")["counts"]
     counts.to_frame().write_parquet(tmp_path / "plays.parquet")

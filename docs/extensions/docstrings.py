@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from typing import Any
+from typing import Any, cast
 
 from sphinx.application import Sphinx
 
@@ -13,10 +13,11 @@ _FIELD = re.compile(r"^    (\w+): (.+?)(?: = .+?)?(?:  # (.+))?$", re.MULTILINE)
 def _add_fields(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     if what != "class" or not dataclasses.is_dataclass(found):
         return
-    known = {one.name for one in dataclasses.fields(found)} & set(inspect.get_annotations(found))
+    own: Any = inspect.get_annotations(cast(type, found))  # and not those of the classes above it
+    known = {one.name for one in dataclasses.fields(found)} & set(own)
     told = [
         f"- **{field}** ({kind.strip(chr(34))}){f': {comment}' if comment else ''}"
-        for field, kind, comment in _FIELD.findall(inspect.getsource(found))
+        for field, kind, comment in _FIELD.findall(inspect.getsource(cast(type, found)))
         if field in known
     ]
     if told:
@@ -29,8 +30,13 @@ def _restore_properties(app: Sphinx, what: str, name: str, found: Any, options: 
         lines[:] = [*inspect.cleandoc(found.__doc__).splitlines(), ""]
 
 
+def _plain_dashes(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Between a parameter and what it is, a colon will do."""
+    lines[:] = [re.sub(r"\) -- ", "): ", line) for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Change what napoleon has made of docstrings."""
-    app.connect("autodoc-process-docstring", _add_fields, priority=900)
-    app.connect("autodoc-process-docstring", _restore_properties, priority=900)
+    for change in (_add_fields, _restore_properties, _plain_dashes):
+        app.connect("autodoc-process-docstring", change, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,7 +27,7 @@ def _mathml(node: nodes.Element, *, as_block: bool = False) -> str:
     # docutils would put the index of an accented letter below it, as a limit, unless there is an exponent as well
     tex = re.sub(r"(\\(?:tilde|bar|hat)\s*\{?\\?\w+\}?)_", r"\1^{}_", node.astext())
     try:
-        return tex2mathml(tex, as_block=as_block)
+        return str(tex2mathml(tex, as_block=as_block))
     except MathError as error:
         _log.warning("%s, in %s", error, node.astext(), location=node)
         return ""

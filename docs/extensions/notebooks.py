@@ -29,8 +29,19 @@ def as_markdown(notebook: dict[str, Any]) -> str:
             parts.append(source)
         elif cell["cell_type"] == "code":
             parts.append(_fenced(source, "python"))
-            parts += [_output(one) for one in cell["outputs"]]
+            parts += [_output(one) for one in _joined(cell["outputs"])]
     return "\n\n".join(parts)
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was printed in several goes is one output."""
+    joined: list[dict[str, Any]] = []
+    for one in outputs:
+        if joined and one["output_type"] == joined[-1]["output_type"] == "stream":
+            joined[-1] = joined[-1] | {"text": [*joined[-1]["text"], *one["text"]]}
+        else:
+            joined.append(one)
+    return joined
 
 
 def _output(output: dict[str, Any]) -> str:
