@@ -78,6 +78,15 @@ def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
     assert followed > 500
 
 
+def test_links_between_files_of_the_repository_lead_somewhere() -> None:
+    """For those who read the pages there, and not on the site."""
+    files = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    links = [(file, link) for file in files for link in re.findall(r"\]\(([^)#\s]+)", file.read_text())]
+    assert len(links) > 80
+    for file, link in links:
+        assert link.startswith("http") or (file.parent / link).exists(), f"{file.name}: {link}"
+
+
 def test_formulas_are_mathml_and_every_command_and_public_name_has_its_place(pages: dict[Path, Page]) -> None:
     import dcpf
     from dcpf.cli.main import app
