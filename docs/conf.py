@@ -32,6 +32,7 @@ extensions = [
 ]
 exclude_patterns = ["performance.in.md", "examples/README.md"]
 smartquotes = False  # --option stays --option
+highlight_language = "text"
 default_role = "code"  # docstrings write code as Markdown does
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
