@@ -99,10 +99,13 @@ def test_formulas_are_mathml_and_every_command_and_public_name_has_its_place(pag
     assert {f"dcpf.{name}" for name in dcpf.__all__} - ids == {"dcpf.__version__", "dcpf.elements"}
 
 
-def test_every_example_is_shown_on_a_page() -> None:
-    shown = set()
+def test_every_example_is_a_file_that_is_run_and_shown_on_a_page() -> None:
+    shown, written = set(), {}
     for page in DOCS.rglob("*.md"):
-        shown |= {Path(name).name for name in re.findall(r"\{literalinclude\} (\S+)", page.read_text())}
+        text = page.read_text()
+        shown |= {Path(name).name for name in re.findall(r"\{literalinclude\} (\S+)", text)}
+        written |= {page.name: text.count("\n```python\n")} if "\n```python\n" in text else {}
+    assert written == {"coming-from.md": 2}  # the calls of LensKit and of Spark
     assert {path.name for path in (DOCS / "examples").iterdir() if path.is_file()} == shown
 
 
