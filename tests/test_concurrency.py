@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,20 @@ def test_threads_fit_side_by_side_as_they_would_alone() -> None:
     for thread in threads:
         thread.join()
     assert found == wanted
+
+
+def test_threads_ask_one_loaded_model_as_one_would(tmp_path: Path) -> None:
+    """What a model computes when it is first asked, it may compute in several threads at once."""
+    fitted().save(tmp_path / "model.safetensors")
+
+    def answers(model: dcpf.DCPF, asked: int) -> tuple[list[int], list[float]]:
+        history = {asked: 3, asked + 1: 1} if asked % 2 else None
+        items, scores = model.recommend(None if history else asked, n=7, history=history)
+        return items.tolist(), scores.tolist()
+
+    alone = dcpf.load(tmp_path / "model.safetensors")
+    wanted = [answers(alone, asked) for asked in range(24)]
+    for _ in range(5):
+        model = dcpf.load(tmp_path / "model.safetensors")
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(answers, [model] * 24, range(24))) == wanted

@@ -16,8 +16,8 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 @pytest.mark.parametrize(
     "command",
     [
-        ["ruff", "check", "src", "tests", "benchmarks"],
-        ["ruff", "format", "--check", "src", "tests", "benchmarks"],
+        ["ruff", "check", "src", "tests", "benchmarks", "docs"],
+        ["ruff", "format", "--check", "src", "tests", "benchmarks", "docs"],
         ["mypy"],
         ["lint-imports"],
     ],

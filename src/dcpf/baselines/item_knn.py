@@ -14,9 +14,9 @@ _PAIRS = 2**22  # of items, that are compared at once
 class ItemKNN(Baseline):
     """Items by how similar they are to what the user has.
 
-    The similarity of two items with columns x_i, x_j is the cosine with shrinkage, x_i . x_j / (|x_i| |x_j| +
-    shrinkage). Item j keeps its n_neighbors most similar items i, and its score is the sum of x_ui s_ij over
-    those of them that user u has.
+    The similarity of two items with columns x_i, x_j is the cosine with shrinkage,
+    `x_i . x_j / (|x_i| |x_j| + shrinkage)`. Item j keeps its n_neighbors most similar items i, and its score is the
+    sum of x_ui s_ij over those of them that user u has.
 
     Parameters
     ----------

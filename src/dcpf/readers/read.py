@@ -41,9 +41,9 @@ def read_counts(
     are recognised by their usual names, or given by name or by number from 0. Repeated pairs are summed. `names` are
     those of the items by id, or a second file with them. What was done on the way is told in `Counts.notes`.
 
-    skip_bad_lines: Pass over lines of a text file that cannot be used, and count them, instead of an error.
-    round_counts: Round fractions to the nearest whole number, and halves to the even one.
-    progress: Called now and then with the bytes done and their total.
+    `skip_bad_lines` passes over lines of a text file that cannot be used, and counts them, instead of an error.
+    `round_counts` rounds fractions to the nearest whole number, and halves to the even one. `progress` is called now
+    and then with the bytes done and their total.
     """
     path = Path(path)
     given = {"user": user_column, "item": item_column, "count": count_column, "time": time_column}
