@@ -25,6 +25,7 @@ class ProgressBar:
         self._shown = shown
         self._bar: Any = None
         self._task: Any = None
+        self.aside = ""  # something more to show beside each iteration
         self._first: Iteration | None = None  # in which kernels may be compiled, or which is not the first of all
 
     def __enter__(self) -> Self:
@@ -60,7 +61,7 @@ class ProgressBar:
                 self._task,
                 completed=iteration.number,
                 total=iteration.number if last else self._max_iter,
-                description=f"bound {_short(iteration.bound)}{parameters}  {times}",
+                description=f"bound {_short(iteration.bound)}{parameters}  {times}{self.aside}",
             )
 
     def _left(self, iteration: Iteration) -> float:

@@ -81,7 +81,7 @@ def fit_on_cluster(
     data: str,
     names: Path | None,
     cluster: Cluster,
-    folders: dict[str, str | None],
+    folders: dict[str, Any],
     columns: dict[str, Any],
 ) -> None:
     """Fit the model there."""

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -45,6 +45,7 @@ def fit(
     item_column: str | int | None = None,
     count_column: str | int | None = None,
     insecure: bool = False,
+    watch: Callable[[Times], object] | None = None,
 ) -> DCPF:
     """Fit a model to files of counts on a Dask cluster: to the bits of `model.fit` on one machine.
 
@@ -68,6 +69,8 @@ def fit(
         As for `dcpf.read_counts`.
     insecure : bool
         Let a scheduler on another host do without TLS.
+    watch : callable
+        Called after each round with a `Times`: the seconds of `compute`, `transfer` and `waiting`.
     """
     engine = Engine(client, insecure=insecure)
     settings = model._settings()
@@ -80,8 +83,16 @@ def fit(
             bar.say(f"Dask's dashboard: {engine.dashboard}")
         manifest = prepare(data, folder.address, engine, columns, bar.say)
         _check_size(manifest, model, elsewhere=user_factors is not None)
+        spent: list[Times] = []
+
+        def told(times: Times) -> None:
+            spent.append(times)
+            bar.aside = f"  ({times})"
+            if watch is not None:
+                watch(times)
+
         plan = Plan(uuid.uuid4().hex, folder.address, settings)
-        checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest)
+        checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest, told)
         for line in (*manifest.notes, _told(manifest, engine), *checkpoint.notes):
             bar.say(line)
         with Keeper(checkpoint, _shelf(model, folder, plan), users) as keeper:
@@ -98,7 +109,7 @@ def fit(
                 average = users.export(W, absolute(user_factors))
                 items, about = _catalogue(folder, names), summary(manifest)
                 model._take_over_items(items, about, settings, replace(state, W=average, last=None), bounds)
-        bar.say(_spent(users.times))
+        bar.say(_spent(spent))
         if settings.n_neighbors and not climb.told_to_stop:
             bar.say("Learning which items bring which, on this machine")
             model._learn_excitation(threads)

@@ -2,6 +2,7 @@
 
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,9 +62,16 @@ class _Round:
 class RemoteUsers:
     """All users, in blocks on workers. Everything that a lost block needs to be made again is here, or was kept."""
 
-    def __init__(self, engine: Engine, plan: Plan, manifest: Manifest) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Plan,
+        manifest: Manifest,
+        watch: Callable[[Times], object] = lambda times: None,
+    ) -> None:
+        """`watch` hears where the time of each round has gone."""
+        self._watch = watch
         self.items = manifest.items
-        self.times: list[Times] = []
         self._engine, self._plan, self._manifest = engine, plan, manifest
         self._places = Places([block.entries for block in manifest.blocks])
         self._places.deal(engine.workers())
@@ -199,7 +207,7 @@ class RemoteUsers:
         self._put.clear()  # if a block is lost later, its item factors are put there again
         compute = max(now.compute.values(), default=0.0)
         wall = time.perf_counter() - began
-        self.times.append(Times(compute, now.transfer, max(0.0, wall - compute - now.transfer)))
+        self._watch(Times(compute, now.transfer, max(0.0, wall - compute - now.transfer)))
         return now
 
     def _ask(self, now: _Round) -> None:
