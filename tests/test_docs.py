@@ -96,7 +96,11 @@ def test_formulas_are_mathml_and_every_command_and_public_name_has_its_place(pag
     commands = {command.name or command.callback.__name__ for command in app.registered_commands}
     assert {f"dcpf-{name}" for name in commands} <= pages[by_name["commands.html"]].ids
     ids = set().union(*(page.ids for path, page in pages.items() if path.parent.name == "api"))
-    assert {f"dcpf.{name}" for name in dcpf.__all__} - ids == {"dcpf.__version__", "dcpf.distributed", "dcpf.elements"}
+    assert {f"dcpf.{name}" for name in dcpf.__all__} - ids == {
+        "dcpf.__version__",
+        "dcpf.distributed",
+        "dcpf.elements",
+    }
 
 
 def test_every_example_is_a_file_that_is_run_and_shown_on_a_page() -> None:
