@@ -65,9 +65,10 @@ class Engine:
             return self._client.submit(function, *arguments, pure=False)
         return self._client.submit(function, *arguments, workers=[worker], allow_other_workers=True, pure=False)
 
-    def gone(self, future: Any) -> bool:
-        """Whether what was put there is there no more."""
-        return future.status in ("lost", "cancelled", "error")
+    def gone(self, futures: Sequence[Any]) -> set[Any]:
+        """Those of which no worker has any more what was put there. Dask does not always tell by itself."""
+        there = self._client.who_has(list(futures)) if futures else {}
+        return {one for one in futures if one.status != "finished" or not there.get(one.key)}
 
     def first(self, futures: Iterable[Any], seconds: float) -> list[Any]:
         """Those that are done, as soon as there is one; none if there is none after so many seconds."""
@@ -104,7 +105,7 @@ class Engine:
                         answers[asked[future]] = self.result(future)
                         waiting.discard(asked.pop(future))
                         tries, last = 0, time.monotonic()
-                    if self.gone(brought) or time.monotonic() - last > _PATIENCE:
+                    if self.gone([brought]) or time.monotonic() - last > _PATIENCE:
                         raise Lost("a worker has gone, or does not answer")
             except Lost:
                 tries, last = tries + 1, time.monotonic()

@@ -2,7 +2,7 @@
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from dcpf.inference.updates import Factors, Gammas
 from dcpf.inference.users import Draw, Sums
 
 _TICK = 1.0  # seconds after which to look whether all workers are still there
-_STALLED = 600.0  # seconds without any answer after which all that is asked for is asked for again
+_STALLED = 60.0  # seconds without any answer, beyond what rounds take, after which all is asked for again
 _TRIES = 25  # times in a row that may bring nothing
 
 
@@ -44,6 +44,15 @@ class Times:
         return f"compute {self.compute:.2f} s, transfer {self.transfer:.2f} s, waiting {self.waiting:.2f} s"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Of whom something was asked, and about which blocks."""
+
+    worker: str
+    blocks: list[int]
+    items: list[Any]  # where the item factors are that it needs
+
+
 @dataclass
 class _Round:
     """What is asked of all blocks, and what came back so far."""
@@ -54,7 +63,7 @@ class _Round:
     total: Sum
     given: dict[int, Gammas] = field(default_factory=dict)
     anew: set[int] = field(default_factory=set)  # blocks that must be made again
-    asked: dict[Any, list[int]] = field(default_factory=dict)  # by future
+    asked: dict[Any, "_Asked"] = field(default_factory=dict)  # by future
     compute: dict[str, float] = field(default_factory=dict)
     transfer: float = 0.0
 
@@ -78,6 +87,7 @@ class RemoteUsers:
         self._log: list[Command] = []  # since blocks were last kept
         self._done = 0  # commands in all
         self._nowhere = set(range(len(manifest.blocks)))  # blocks that no worker has
+        self._longest = 0.0  # seconds that a round has taken
         self._queue: list[Command] = []  # to go with the next visit
         self._forgotten: list[int] = []
         self._numbers = 0
@@ -189,16 +199,18 @@ class RemoteUsers:
                 done = self._engine.first(now.asked, _TICK)
                 heard = sum([self._hear(now, future) for future in done])
             except Lost:
-                done, heard = [], 0
-                self._ask_again(now)
+                done, heard = [None], 0
             if heard:
                 tries, last = 0, time.monotonic()
-            elif done or any(self._engine.gone(future) for future in self._put.values()):
+            elif done:
                 tries += 1
-                self._ask_again(now)
-            elif time.monotonic() - last > _STALLED:
+                self._put.clear()
+                time.sleep(min(5.0, 0.05 * 2**tries))  # workers come and go just now
+            elif time.monotonic() - last > _STALLED * 2**tries + 5.0 * self._longest:
                 tries, last = tries + 1, time.monotonic()
-                self._ask_again(now)
+                self._ask_again(now, now.asked)
+            else:
+                self._ask_again(now, self._hopeless(now))
             if tries > _TRIES:
                 raise RuntimeError(
                     f"blocks {sorted(now.left)[:5]}... were asked for {tries} times, and no worker answered; "
@@ -207,12 +219,13 @@ class RemoteUsers:
         self._put.clear()  # if a block is lost later, its item factors are put there again
         compute = max(now.compute.values(), default=0.0)
         wall = time.perf_counter() - began
+        self._longest = max(self._longest, wall)
         self._watch(Times(compute, now.transfer, max(0.0, wall - compute - now.transfer)))
         return now
 
     def _ask(self, now: _Round) -> None:
         """Ask for all that is left and not asked for."""
-        free = now.left - {number for numbers in now.asked.values() for number in numbers}
+        free = now.left - {number for asked in now.asked.values() for number in asked.blocks}
         if not free:
             return
         self._places.adopt(self._engine.workers())
@@ -224,10 +237,9 @@ class RemoteUsers:
                 commands = self._log if anew else now.commands
                 if wanted:
                     task = Task(wanted, own, anew, now.before, self._done, list(commands))
-                    future = self._engine.submit(
-                        address, worker.advance, self._plan, task, self._items_for(now, commands)
-                    )
-                    now.asked[future] = wanted
+                    items = self._items_for(now, commands)
+                    future = self._engine.submit(address, worker.advance, self._plan, task, items)
+                    now.asked[future] = _Asked(address, wanted, list(items.values()))
 
     def _items_for(self, now: _Round, commands: list[Command]) -> dict[int, Any]:
         began = time.perf_counter()
@@ -251,11 +263,25 @@ class RemoteUsers:
         now.left -= set(answer.done)
         now.anew |= set(answer.lost)
         now.anew -= set(answer.done)
-        owner = self._places.worker_of[asked[0]]
-        now.compute[owner] = now.compute.get(owner, 0.0) + answer.seconds
-        return len(asked)
+        now.compute[asked.worker] = now.compute.get(asked.worker, 0.0) + answer.seconds
+        return len(asked.blocks)
 
-    def _ask_again(self, now: _Round) -> None:
-        self._engine.cancel(now.asked)
-        now.asked.clear()
+    def _hopeless(self, now: _Round) -> list[Any]:
+        """What will not be answered: a worker has gone, or has taken the item factors with it that others need."""
+        there = self._engine.workers()
+        gone = self._engine.gone([one for asked in now.asked.values() for one in asked.items])
+        return [
+            future
+            for future, asked in now.asked.items()
+            if asked.worker not in there or any(one in gone for one in asked.items)
+        ]
+
+    def _ask_again(self, now: _Round, futures: Iterable[Any]) -> None:
+        """Give these up. What they were about is asked for anew, with item factors that are put there anew."""
+        given_up = list(futures)
+        if not given_up:
+            return
+        self._engine.cancel(given_up)
         self._put.clear()
+        for future in given_up:
+            del now.asked[future]
