@@ -56,12 +56,23 @@ class Excitation:
     @cached_property
     def by_source(self) -> sparse.csr_array:
         """s_ji with sources as rows and what they excite as columns."""
-        items, most = self.sources.shape
-        used = self.sources < items
-        targets = np.broadcast_to(np.arange(items, dtype=np.int32)[:, None], (items, most))[used]
-        matrix = sparse.csr_array((self.strength[used], (self.sources[used], targets)), shape=(items, items))
+        return self.towards(slice(None))
+
+    def towards(self, targets: Places | slice) -> sparse.csr_array:
+        """The same with some items, which they excite, as columns."""
+        sources, strength = self.sources[targets], self.strength[targets]
+        used = sources < len(self.sources)
+        columns = np.broadcast_to(np.arange(len(sources), dtype=np.int32)[:, None], sources.shape)[used]
+        shape = (len(self.sources), len(sources))
+        matrix = sparse.csr_array((strength[used], (sources[used], columns)), shape=shape)
         matrix.sort_indices()
         return matrix
+
+    def strengths(self, item: int, by: Places) -> NDArray[np.float32]:
+        """s_ji of one item i, by these items j: 0 where they are no source of it."""
+        places = np.searchsorted(self.sources[item], by)
+        inside = np.minimum(places, self.sources.shape[1] - 1)
+        return np.where(self.sources[item][inside] == by, self.strength[item][inside], np.float32(0.0))
 
     def mutual(self, item: int) -> tuple[Places, Doubles]:
         """The items that excite this one and are excited by it, and sqrt(s_ij s_ji) of each."""
@@ -81,9 +92,9 @@ class Excitation:
 
     def variance_at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
         """The variance of that under the posterior: sum_j x_uj^2 s_ji / (weight + mass_j), nearly."""
-        rate = self.weight + np.append(self.mass, 0.0)[self.sources]
-        lists = Lists(self.sources, (self.strength / rate).astype(np.float32))
-        return self._at(pairs, given, lists, 2, threads)
+        items, by_rate = np.unique(pairs.indices), np.empty_like(self.strength)  # only these rows are looked at
+        by_rate[items] = self.strength[items] / (self.weight + np.append(self.mass, 0.0)[self.sources[items]])
+        return self._at(pairs, given, Lists(self.sources, by_rate), 2, threads)
 
     def _at(self, pairs: sparse.csr_array, given: Exciting, lists: Lists, power: int, threads: Threads) -> Doubles:
         out = np.empty(pairs.nnz)

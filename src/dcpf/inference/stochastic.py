@@ -47,8 +47,9 @@ def step(
 ) -> tuple[Stream, Gammas]:
     """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
-    qW = fold_in(rows, stream.H, element, (aW, aH), 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
-    W, H = update_factors(qW, aW, threads), update_factors(stream.H, aH, threads)
+    H = update_factors(stream.H, aH, threads)
+    qW = fold_in(rows, H, element, aW, 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
+    W = update_factors(qW, aW, threads)
     learn = settings.learn_element and element.limit is None
     tables = Tables(batch.counts, threads, learn_shape=learn)
     local = local_step(batch, W, H, element, (aW, aH), (0.0, 0.0), tables, threads)

@@ -58,7 +58,7 @@ def top_n(
     n = min(n, columns)
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
-    left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32))
+    left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32, copy=False))
     candidates = _Candidates(W, H, left_out) if excited is None else _ExcitedCandidates(W, H, left_out, excited)
 
     def rank_blocks(start: int, stop: int) -> None:
@@ -140,12 +140,15 @@ class _ExcitedCandidates:
 
     def __init__(self, W: Floats, H: Floats, excluded: Excluded, excited: Excited) -> None:
         # One scale for both parts of a score: what one side's factors are divided by, the other's are multiplied by
-        ratio = float(H.max(initial=0.0)) / (float(W.max(initial=0.0)) or 1.0) if W.dtype == np.float64 else 1.0
-        self._W = (W * np.sqrt(ratio or 1.0)).astype(np.float32)
-        self._H = (H / np.sqrt(ratio or 1.0)).astype(np.float32)
+        self._W, self._H = W, H
+        if W.dtype == np.float64:
+            ratio = float(H.max(initial=0.0)) / (float(W.max(initial=0.0)) or 1.0)
+            self._W = (W * np.sqrt(ratio or 1.0)).astype(np.float32)
+            self._H = (H / np.sqrt(ratio or 1.0)).astype(np.float32)
         self._excluded, self._given = excluded, excited.given
         by_source = excited.by_source
-        self._targets = (by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32), by_source.data)
+        indptr, indices = by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32, copy=False)
+        self._targets = (indptr, indices, by_source.data)
         self.order = np.arange(len(H))
         terms = W.shape[1] + int(np.diff(excited.given.indptr).max(initial=0))
         float32 = np.finfo(np.float32)
