@@ -20,7 +20,7 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.excitation import Exciting, Lists, excited_at, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, learn_strengths
 from dcpf.kernels.neighbors import choose_sources
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -58,8 +58,13 @@ class Excitation:
         """s_ji with sources as rows and what they excite as columns."""
         return self.towards(slice(None))
 
+    @cached_property
+    def targets(self) -> Targets:
+        """The same as kernels take it."""
+        return as_targets(self.by_source)
+
     def towards(self, targets: Places | slice) -> sparse.csr_array:
-        """The same with some items, which they excite, as columns."""
+        """s_ji with sources as rows and some of the items that they excite as columns."""
         sources, strength = self.sources[targets], self.strength[targets]
         used = sources < len(self.sources)
         columns = np.broadcast_to(np.arange(len(sources), dtype=np.int32)[:, None], sources.shape)[used]
@@ -120,6 +125,12 @@ class Excitation:
         mass = np.zeros(items)
         mass[places] = self.mass
         return replace(self, sources=sources, strength=strength, mass=mass)
+
+
+def as_targets(by_source: sparse.csr_array) -> Targets:
+    """Strengths with sources as rows, as kernels take them; copied only where their types ask for it."""
+    indptr, items = by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32, copy=False)
+    return Targets(indptr, items, by_source.data)
 
 
 def exciting(matrix: sparse.csr_array, scale: float) -> Exciting:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id
-from dcpf.inference.excitation import Excitation
+from dcpf.inference.excitation import Excitation, as_targets
 from dcpf.kernels.threads import Threads
 from dcpf.model.asking import as_mapping, is_one, moments, one_or_several
 from dcpf.model.explaining import Explaining
@@ -73,7 +73,7 @@ class Recommending(Explaining):
             seen = self._training_counts() if asked is None else self._seen(asked)
             left_out = seen if exclude_seen else left_out
             if excitation is not None:
-                excited = Excited(excitation.of_users(seen), excitation.by_source)
+                excited = Excited(excitation.of_users(seen), excitation.targets)
         if deny_by_user:
             left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
         W, H = self._kept(self.user_factors if asked is None else asked.mean), self.item_factors
@@ -81,7 +81,7 @@ class Recommending(Explaining):
         if candidates is not None:
             H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
             if excited is not None and excitation is not None:
-                excited = replace(excited, by_source=excitation.towards(candidates))
+                excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
         with Threads(self.n_jobs) as threads:
             ranked = top_n(W, H, n, left_out.sorted_indices(), threads, excited)
         if candidates is not None:
