@@ -15,7 +15,7 @@ from dcpf.counts import Counts
 from dcpf.serve.app import app_of
 from dcpf.serve.gate import Gate, Rules
 from dcpf.serve.loading import load
-from dcpf.serve.running import listening
+from dcpf.serve.running import configured, listening
 from dcpf.serve.watching import Current
 
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" \\ \u202e \x07'
@@ -58,7 +58,7 @@ def serving(path: Path, rules: Rules | None = None) -> Iterator[httpx.Client]:
 def serving_app(app: Gate, rules: Rules | None = None) -> Iterator[httpx.Client]:
     """A client of an app, over a socket of this machine."""
     headers = {} if rules is None or rules.token is None else {"Authorization": f"Bearer {rules.token}"}
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
+    server = uvicorn.Server(configured(app))
     with listening("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

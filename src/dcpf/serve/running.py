@@ -15,7 +15,7 @@ from pathlib import Path
 import uvicorn
 
 from dcpf.serve.app import make_app
-from dcpf.serve.gate import Rules
+from dcpf.serve.gate import Gate, Rules
 from dcpf.serve.loaded import Loaded
 from dcpf.serve.loading import load
 from dcpf.serve.service import Service
@@ -51,25 +51,27 @@ def serve(settings: Settings, ready: Callable[[Loaded, str], object]) -> None:
         service = Service(current, settings.threads)
         watcher = Watcher(settings.path, current, settings.every, service.prepare)
         address = address_of(settings.host, listener.getsockname()[1], rules.token)
-        server = Server(
-            uvicorn.Config(
-                make_app(service, rules),
-                log_config=None,
-                access_log=False,  # it would show queries
-                ws="none",
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=30,
-                timeout_graceful_shutdown=_ENDING,
-            ),
-            current,
-            lambda: ready(current.loaded, address),
-        )
+        server = Server(configured(make_app(service, rules)), current, lambda: ready(current.loaded, address))
         watcher.start(known)
         try:
             asyncio.run(server.serve(sockets=[listener]))
         finally:
             watcher.stop()
+
+
+def configured(app: Gate) -> uvicorn.Config:
+    """How uvicorn runs the app. Its own log of requests would show queries: ours is in the gate."""
+    logging.getLogger("uvicorn.access").disabled = True
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_ENDING,
+    )
 
 
 class Server(uvicorn.Server):
