@@ -3,6 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
 
 from dcpf.serve import answers, looking, recommending
 from dcpf.serve.card import card
@@ -168,7 +169,11 @@ def operations(service: Service) -> APIRouter:
         ready: answers.Readiness = {"ready": not current.leaving, "revision": current.loaded.revision}
         return respond(answered(ready, 200 if ready["ready"] else 503), current.loaded)
 
-    @router.get("/metrics", response_model=None, responses={200: {"content": {"text/plain": {"example": _METRICS}}}})
+    @router.get(
+        "/metrics",
+        response_class=PlainTextResponse,
+        responses={200: {"content": {"text/plain": {"example": _METRICS}}}},
+    )
     async def metrics() -> Response:
         """Metrics in Prometheus' text format."""
         kind = "text/plain; version=0.0.4; charset=utf-8"
