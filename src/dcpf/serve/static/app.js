@@ -28,15 +28,15 @@ async function show({ moved = false } = {}) {
   const { signal } = showing;
   clearTimeout(retry);
   const [name, text = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  const view = VIEWS[name || "user"] ?? nowhere;
+  const view = Object.hasOwn(VIEWS, name || "user") ? VIEWS[name || "user"] : nowhere;
   markView(name || "user");
   const wait = setTimeout(() => (busy.hidden = false), 150);
   let shown;
   try {
     card ??= await get("api/model", {}, signal);
-    shown = await view(new URLSearchParams(text), { signal, model: card });
     document.getElementById("served").textContent =
       `${card.file.name}: ${several(card.users, "user")} × ${several(card.items, "item")}`;
+    shown = await view(new URLSearchParams(text), { signal, model: card });
   } catch (error) {
     if (signal.aborted) return;
     shown = await excuse(error);
@@ -86,7 +86,7 @@ async function excuse(error) {
     title: "Not found",
     nodes: [
       el("h1", error.status === 404 ? "The model does not know this one" : "That did not work"),
-      el("p.lede", error.message),
+      el("p.lede", error.message.replace(/; \/api\/.*/, "")), // that was for programs
       el(
         "p",
         "Search among ",

@@ -8,7 +8,7 @@ import { findItems, search } from "./search.js";
 import { tastes } from "./tastes.js";
 
 /** The view of one item, or of none yet. */
-export async function item(query, { signal }) {
+export async function item(query, { signal, model }) {
   const id = query.get("id");
   const field = search({
     label: "Find an item",
@@ -27,7 +27,7 @@ export async function item(query, { signal }) {
       el(
         "div.columns",
         el("div", section("Who has it", listeners(found)), serves(found)),
-        el("div", goesWith(found), brings(found)),
+        el("div", goesWith(found, model), brings(found)),
       ),
     ],
   };
@@ -72,15 +72,13 @@ function serves({ components }) {
   return section("The tastes it serves", tastes(components, "Where the sessions with this item come from."));
 }
 
-function goesWith({ similar }) {
+function goesWith({ similar }, { neighbors }) {
   if (!similar.length) return section("What goes with it", el("p.empty", "Nothing that the model has found."));
-  return section(
-    "What goes with it",
-    shares(
-      similar.map((one) => ({ content: link("item", { id: one.item }, one.name), share: one.similarity })),
-      { format: number },
-    ),
-  );
+  const rows = similar.map((one) => ({ content: link("item", { id: one.item }, one.name), share: one.similarity }));
+  const by = neighbors
+    ? "By how much either of the two brings the other."
+    : "By how alike the tastes are that they serve.";
+  return section("What goes with it", el("p", by), shares(rows, { format: number }));
 }
 
 function brings({ excited_by: sources }) {

@@ -1,7 +1,7 @@
 // The model: the law of a session, what a count is read as, whether it fits, how it was learned, and from what.
 
 import { get } from "./service.js";
-import { sessionsAt } from "./bars.js";
+import { sessionsAt, sessionsText } from "./bars.js";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
 import { count, listed, number, percent, several, size } from "./format.js";
@@ -35,7 +35,7 @@ function lede({ meaning, sessions_per_count: each, data }) {
 
 function law(card) {
   const parameters = Object.entries(card.parameters).map(
-    ([name, value]) => `${name} = ${Number(value.toPrecision(4))}`,
+    ([name, value]) => `${name}\u00a0=\u00a0${Number(value.toPrecision(4))}`,
   );
   const named = `${card.element.replaceAll("-", " ")}${parameters.length ? ` with ${parameters.join(" and ")}` : ""}`;
   const about = el(
@@ -95,7 +95,7 @@ function curve(card) {
   const examples = [10, 100, 1000, 10_000, 100_000]
     .filter((y) => y <= largest)
     .map((y) => [y, sessionsAt(card.curve, y)]);
-  const read = examples.map(([y, n]) => `${count(y)} is read as ${n.toFixed(n < 10 ? 1 : 0)}`);
+  const read = examples.map(([y, n], j) => `${count(y)} ${j ? "as" : "is read as"} ${sessionsText(n)}`);
   const told = `a count of ${listed(read)}`;
   return [
     el(
@@ -167,8 +167,9 @@ function checked(found) {
   return [
     el(
       "p",
-      `Counts were drawn anew from the model ${several(found.draws, "time")}, for ${several(found.users, "user")} and `,
-      `${several(found.items, "item")}. If they look like the data, the model has understood how counts come about.`,
+      `Counts were drawn anew from the model ${several(found.draws, "time")}, for ${several(found.users, "user")} `,
+      `and ${several(found.items, "item")}. If they look like the data, the model has understood how `,
+      "counts come about.",
     ),
     chart({
       x: { label: "count (logarithmic)", log: true, from: 1, to: ranges[ranges.length - 1].high + 1 },

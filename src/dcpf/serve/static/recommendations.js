@@ -52,7 +52,9 @@ function moved(item, rank, before) {
 function why({ why: { history, components, excited, prior, rest }, sessions, name }) {
   const part = (value) => value / sessions;
   const first = history.filter((one) => part(one.part) >= 0.02).slice(0, 3);
-  const short = first.length ? `because of ${listed(first.map((one) => one.name))}` : "popular with all users";
+  const short = first.length
+    ? `because of ${listed(first.map((one) => `${one.name} ${Math.round(100 * part(one.part))}%`))}`
+    : "popular with all users";
   const byHistory = history.map((one) => ({
     content: [
       link("item", { id: one.item }, one.name),
@@ -66,7 +68,7 @@ function why({ why: { history, components, excited, prior, rest }, sessions, nam
     .filter((one) => part(one.part) >= 0.005)
     .map((one) => ({ content: link("component", { number: one.number }, called(one)), share: part(one.part) }));
   if (part(excited) >= 0.005)
-    byComponent.push({ content: el("em", "items that bring this one"), share: part(excited) });
+    byComponent.push({ content: el("em", "single items that bring it"), share: part(excited) });
   return el(
     "details",
     el("summary", { "aria-label": `Why ${name}: ${short}` }, short),

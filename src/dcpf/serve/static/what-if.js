@@ -29,8 +29,8 @@ export async function whatIf(query, { signal, model }) {
       el("h1", user === null ? "What if somebody had …" : `What if user ${user} had …`),
       el(
         "p.lede",
-        "Add an item, drag its bar, take one away: the recommendations follow at once. Nothing here is kept, and the ",
-        "model stays as it is.",
+        "Add an item, drag its bar, take one away: the recommendations follow at once. Nothing here is kept, and ",
+        "the model stays as it is.",
       ),
       el(
         "div.fields",
@@ -50,7 +50,7 @@ export async function whatIf(query, { signal, model }) {
         el("a.button", { href: address("what-if") }, "Start from nothing"),
       ),
       el(
-        "div.columns",
+        "div.columns.lively",
         section("The history", trial.history),
         section("What would be recommended", trial.told, trial.list),
       ),
@@ -63,6 +63,7 @@ class Trial {
   constructor({ user, base, changes, scale, signal }) {
     Object.assign(this, { user, base, changes, scale, signal });
     this.rows = new Map(); // the row of each item by its id
+    this.names = new Map(); // of items that were added
     this.before = null; // the ranks without any change
     this.asked = 0;
     this.folded = true;
@@ -94,12 +95,13 @@ class Trial {
 
   add({ id, label }) {
     const item = String(id);
-    if (this.rows.has(item) && this.changes.get(item) !== 0) return this.rows.get(item).field.select();
-    this.names ??= new Map();
-    this.names.set(item, label);
-    if (this.base.has(item)) this.changes.delete(item);
-    else this.changes.set(item, FIRST);
-    this.changed({ rows: true });
+    if (!this.rows.has(item)) {
+      this.names.set(item, label);
+      if (this.base.has(item)) this.changes.delete(item);
+      else this.changes.set(item, FIRST);
+      this.changed({ rows: true });
+    }
+    if (!this.rows.get(item).node.isConnected) this.unfold();
     this.rows.get(item).field.select();
   }
 
@@ -168,6 +170,7 @@ class Trial {
       if (places.has(node.dataset.item)) glide(node, places.get(node.dataset.item) - node.offsetTop);
     }
     this.latest = items;
+    if (!this.rows.size) this.draw();
     this.told.textContent = items.length
       ? `Recommended first: ${listed(items.slice(0, 3).map((one) => one.name))}.`
       : "";
@@ -177,24 +180,38 @@ class Trial {
     const history = this.now();
     const old = this.rows;
     this.rows = new Map(history.map((one) => [String(one.item), old.get(String(one.item)) ?? this.row(one)]));
-    if (!history.length) {
-      const empty = "Nothing yet: this is somebody of whom nothing is known. Add an item above.";
-      return this.history.replaceChildren(el("p.empty", empty));
-    }
+    if (!history.length) return this.history.replaceChildren(...this.beginnings());
     const list = el("ol.readings");
     const more = unfolding(
       list,
       [...this.rows.values()].map((row) => () => row.node),
       this.folded ? FOLD : Infinity,
     );
-    more?.addEventListener("click", () => (this.folded = false));
+    more?.addEventListener("click", () => this.unfold());
     const above = [legend(this.scale), head(this.scale, several(history.length, "item"), el("span"))];
     this.history.replaceChildren(...above, list, ...(more ? [more] : []));
   }
 
+  unfold() {
+    this.folded = false;
+    this.draw();
+  }
+
+  /** What to do with nothing: take something that many have. */
+  beginnings() {
+    const take = (one) => el("button", { click: () => this.add({ id: one.item, label: one.name }) }, one.name);
+    return [
+      el(
+        "p.empty",
+        "Nothing yet: this is somebody of whom nothing is known. Add an item above, or take one of these.",
+      ),
+      el("div.chips", (this.latest ?? []).slice(0, 8).map(take)),
+    ];
+  }
+
   row(one) {
     const item = String(one.item);
-    const name = link("item", { id: item }, one.name ?? this.names?.get(item) ?? item);
+    const name = link("item", { id: item }, one.name ?? this.names.get(item) ?? item);
     const field = el("input", { type: "number", min: 1, max: MOST, value: one.count, "aria-label": "Count" });
     const slider = el("input", {
       type: "range",
