@@ -2,6 +2,7 @@
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2, notation: "compact" });
+const exact = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 5, notation: "compact" });
 
 /** 12,345 */
 export const count = (value) => whole.format(value);
@@ -27,6 +28,9 @@ export function percent(share) {
 /** 1.2M, for the ticks of an axis. */
 export const tick = (value) =>
   value !== 0 && Math.abs(value) < 0.001 ? value.toExponential(0) : short.format(value);
+
+/** -1.187M, for those of an axis whose values differ little. */
+export const fineTick = (value) => exact.format(value);
 
 /** "1 item", "2 items" */
 export const several = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;

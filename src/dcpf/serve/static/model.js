@@ -4,7 +4,7 @@ import { get } from "./service.js";
 import { sessionsAt, sessionsText } from "./bars.js";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
-import { count, listed, number, percent, several, size } from "./format.js";
+import { count, fineTick, listed, number, percent, several, size } from "./format.js";
 
 const AGAIN = 1500; // milliseconds until the check is asked for again, while it is computed
 
@@ -34,49 +34,45 @@ function lede({ meaning, sessions_per_count: each, data }) {
 }
 
 function law(card) {
-  const parameters = Object.entries(card.parameters).map(
-    ([name, value]) => `${name}\u00a0=\u00a0${Number(value.toPrecision(4))}`,
-  );
-  const named = `${card.element.replaceAll("-", " ")}${parameters.length ? ` with ${parameters.join(" and ")}` : ""}`;
+  const comes = "A user comes to an item in sessions, and each session adds at least one to the count. ";
+  if (!card.pmf || card.pmf.x.length < 2) {
+    const limit = card.pmf
+      ? "Here each session adds exactly one, so that sessions are counts and there is no law to draw."
+      : "Here a count is one session, however large, so that there is no law to draw.";
+    return [el("p", comes, "How many it adds is usually learned."), el("p.empty", limit)];
+  }
   const about = el(
     "p",
-    "A user comes to an item in sessions, and each session adds at least one to the count. How many it adds is left ",
-    "to chance, by a law whose parameters are learned from the counts. ",
-    `Here it is the ${named}. ${halfway(card.pmf)}The longer the tail of the picture, the less a repeat says.`,
+    comes,
+    "How many it adds is left to chance, by a law whose parameters are learned from the counts. ",
+    `Here it is the ${named(card)}. ${halfway(card.pmf)}The longer the tail of the picture, the less a repeat says.`,
   );
-  if (card.pmf === null) {
-    return [
-      about,
-      el("p.empty", "This element is a limit: a count is one session, however large, so there is no law to draw."),
-    ];
-  }
-  const points = card.pmf.x.map((x, j) => [x, card.pmf.probability[j]]);
-  if (points.length < 2) return [about, el("p.empty", "Each session adds exactly one here: sessions are counts.")];
-  const last = points[points.length - 1][0];
-  const few = last <= 60;
-  const top = Math.max(...points.map(([, p]) => p));
+  return [about, lawChart(card)];
+}
+
+function named({ element, parameters }) {
+  const values = Object.entries(parameters).map(([name, one]) => `${name}\u00a0=\u00a0${Number(one.toPrecision(4))}`);
+  return element.replaceAll("-", " ") + (values.length ? ` with ${listed(values)}` : "");
+}
+
+function lawChart({ pmf, mean }) {
+  const points = pmf.x.map((x, j) => [x, pmf.probability[j]]);
+  const last = pmf.x.at(-1);
+  const few = last <= 60; // then each has a bar, else there are points on a line
+  const bars = { kind: "bars", class: "model", points: points.map(([x, p]) => [x - 0.5, x + 0.5, p]) };
+  const near = ([x, p]) => `a session adds ${count(x)}: ${percent(p)}`;
   const marks = few
-    ? [{ kind: "bars", class: "model", points: points.map(([x, p]) => [x - 0.5, x + 0.5, p]) }]
-    : [{ kind: "line", class: "model", points }];
-  if (card.mean < last)
-    marks.push({ kind: "rule", class: "model", at: card.mean, text: `mean ${number(card.mean)}` });
-  const probe = {
-    kind: "line",
-    class: "none",
-    points,
-    near: ([x, p]) => `a session adds ${count(x)}: ${percent(p)}`,
-  };
-  return [
-    about,
-    chart({
-      x: few
-        ? { label: "added by one session", from: 0.4, to: last + 0.6, format: count }
-        : { label: "added by one session (logarithmic)", log: true, from: 1, to: last },
-      y: { label: "probability", from: 0, to: top * 1.08, format: percent },
-      marks: [...marks, probe],
-      summary: `What one session adds: 1 with probability ${percent(points[0][1])}, ${number(card.mean)} on average.`,
-    }),
-  ];
+    ? [bars, { kind: "line", class: "none", points, near }]
+    : [{ kind: "line", class: "model", points, near }];
+  if (mean < last) marks.push({ kind: "rule", class: "model", at: mean, text: `mean ${number(mean)}` });
+  return chart({
+    x: few
+      ? { label: "added by one session", from: 0.4, to: last + 0.6, format: count }
+      : { label: "added by one session (logarithmic)", log: true, from: 1, to: last },
+    y: { label: "probability", from: 0, to: Math.max(...pmf.probability) * 1.08, format: percent },
+    marks,
+    summary: `What one session adds: 1 with probability ${percent(pmf.probability[0])}, ${number(mean)} on average.`,
+  });
 }
 
 /** What half of all sessions add at most. */
@@ -218,7 +214,7 @@ function learning({ bounds = [] }) {
     ),
     chart({
       x: { label: "iteration", from: 0, to: bounds.length + 1, format: count },
-      y: { label: "bound", from: low - room, to: high + room },
+      y: { label: "bound", format: fineTick, from: low - room, to: high + room },
       marks: [
         { kind: "line", class: "model", points, near: ([j, value]) => `after iteration ${j}: ${count(value)}` },
       ],

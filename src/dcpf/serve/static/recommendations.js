@@ -53,7 +53,7 @@ function why({ why: { history, components, excited, prior, rest }, sessions, nam
   const part = (value) => value / sessions;
   const first = history.filter((one) => part(one.part) >= 0.02).slice(0, 3);
   const short = first.length
-    ? `because of ${listed(first.map((one) => `${one.name} ${Math.round(100 * part(one.part))}%`))}`
+    ? `because of ${listed(first.map((one) => `${one.name} (${Math.round(100 * part(one.part))}%)`))}`
     : "popular with all users";
   const byHistory = history.map((one) => ({
     content: [

@@ -41,7 +41,7 @@ export async function user(query, { signal, model }) {
 
 function welcome(field, model, { options }) {
   const { data, curve } = model;
-  const steps = data.largest > 100 ? [1, 10, 100, 1000, 10_000, 100_000] : [1, 2, 5, 10, 20, 50, 100];
+  const steps = data.largest >= 1000 ? [1, 10, 100, 1000, 10_000, 100_000] : [1, 2, 5, 10, 20, 50, 100];
   const examples = steps.filter((one) => one <= data.largest);
   const rows = examples.map((one) => ({
     link: el("span", `a count of ${count(one)}`),
@@ -92,7 +92,8 @@ function heaviest({ history: [...rows], total, sessions }) {
   const top = rows.reduce((best, one) => (one.count > best.count ? one : best));
   const [counted, taken] = [top.count / total, top.sessions / sessions];
   if (rows.length < 3 || counted < 1.5 * taken) return "";
-  return `${top.name} has ${percent(counted)} of the count, and ${percent(taken)} of the sessions. `;
+  const name = top.name === String(top.item) ? `Item ${top.item}` : top.name;
+  return `${name} has ${percent(counted)} of the count, and ${percent(taken)} of the sessions. `;
 }
 
 function tasteOf({ components }) {
