@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 
+from dcpf.kernels.threads import one_blas_thread
 from dcpf.serve.app import make_app
 from dcpf.serve.gate import Gate, Rules
 from dcpf.serve.loaded import Loaded
@@ -45,7 +46,7 @@ class Settings:
 def serve(settings: Settings, ready: Callable[[Loaded, str], object]) -> None:
     """Serve until a signal asks to end. `ready` is told the model and the address once requests are taken."""
     rules = rules_of(settings)
-    with listening(settings.host, settings.port) as listener:
+    with listening(settings.host, settings.port) as listener, one_blas_thread():  # for more, a list is too short
         known = signature(settings.path)
         current = Current(load(settings.path))
         service = Service(current, settings.threads)
