@@ -56,7 +56,7 @@ class Visit:
 
     def __init__(self, browser: Any, address: str, **options: Any) -> None:
         self.context = browser.new_context(**({"reduced_motion": "reduce"} | options))
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(30_000)
         self.page = self.context.new_page()
         self.seen = Seen(self.page)
         self.base = address.partition("#")[0]
@@ -195,7 +195,7 @@ def test_a_newer_model_is_noticed_and_shown(browser: Any, tmp_path: Path) -> Non
         visit.to("/user?id=alice")
         assert "30 users" in page.locator("#served").inner_text()
         fitted(seed=1, users=36).save(path, history=False)
-        for _ in range(100):
+        for _ in range(300):
             page.clock.fast_forward(15_000)
             page.wait_for_timeout(100)
             if page.locator(".note").count():
