@@ -22,7 +22,9 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
     spellcheck: "false",
     placeholder: hint,
   });
-  const list = el("ul", { id: `${key}-list`, role: "listbox", "aria-label": label, hidden: true });
+  const list = el("ul", { id: `${key}-list`, role: "listbox", "aria-label": label });
+  const remark = el("p.none");
+  const popup = el("div.popup", { hidden: true }, list, remark);
   const told = el("span.unseen", { role: "status" });
   let options = [];
   let active = -1;
@@ -32,14 +34,14 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
   function close() {
     clearTimeout(timer);
     asking?.abort();
-    list.hidden = true;
+    popup.hidden = true;
     input.setAttribute("aria-expanded", "false");
     mark(-1);
   }
 
   function mark(place) {
     active = place;
-    [...list.querySelectorAll("[role=option]")].forEach((node, j) => {
+    [...list.children].forEach((node, j) => {
       node.setAttribute("aria-selected", String(j === place));
       if (j === place) node.scrollIntoView({ block: "nearest" });
     });
@@ -65,8 +67,9 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
     } catch (error) {
       if (error.name === "AbortError") return;
       options = [];
-      list.replaceChildren(el("li.none", error.message));
-      list.hidden = false;
+      list.replaceChildren();
+      remark.textContent = error.message;
+      popup.hidden = false;
     }
   }
 
@@ -79,10 +82,13 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
         el("span.aside", option.note),
       ),
     );
-    if (!rows.length) rows.push(el("li.none", `Nothing is called “${input.value.trim()}”.`));
-    if (more) rows.push(el("li.none", "There are more: type on."));
     list.replaceChildren(...rows);
-    list.hidden = false;
+    remark.textContent = more
+      ? "There are more: type on."
+      : rows.length
+        ? ""
+        : `Nothing is called “${input.value.trim()}”.`;
+    popup.hidden = false;
     input.setAttribute("aria-expanded", "true");
     told.textContent = `${several(options.length, "suggestion")}${more ? ", and more" : ""}`;
     mark(-1);
@@ -97,7 +103,7 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
     if (event.key === "Escape") close();
     else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      if (list.hidden) return void look();
+      if (popup.hidden) return void look();
       const step = event.key === "ArrowDown" ? 1 : -1;
       if (options.length) mark((active + step + options.length + (active < 0 && step < 0 ? 1 : 0)) % options.length);
     } else if (event.key === "Enter") {
@@ -114,11 +120,11 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
   }
 
   input.addEventListener("input", later);
-  input.addEventListener("click", () => list.hidden && look());
+  input.addEventListener("click", () => popup.hidden && look());
   input.addEventListener("keydown", press);
   input.addEventListener("blur", close);
-  list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
-  return el("div.search", el("label", { for: key }, label), input, list, told);
+  popup.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
+  return el("div.search", el("label", { for: key }, label), input, popup, told);
 }
 
 /** Users by id; without a text, those with the most items. */
