@@ -192,6 +192,8 @@ def test_a_newer_model_is_noticed_and_shown(browser: Any, tmp_path: Path) -> Non
         visit = Visit(browser, printed)
         page = visit.page
         page.clock.install()
+        page.reload()  # so that it looks for a newer model by this clock
+        page.wait_for_selector("main h1")
         visit.to("/user?id=alice")
         assert "30 users" in page.locator("#served").inner_text()
         fitted(seed=1, users=36).save(path, history=False)
