@@ -108,7 +108,7 @@ def measured(path: Path, items: int, neighbors: int, seconds: int, folder: Path)
     """Rows of the table for one model."""
     users = _SIZES.get(items, (items // 4, 0))[0]
     kind = "with 200 neighbours" if neighbors else "factors alone"
-    rows = []
+    rows: list[tuple[str, ...]] = []
     with serving(path) as address:
         for asked_by in ("user", "history"):
             script = folder / "requests.lua"

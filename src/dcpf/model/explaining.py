@@ -41,7 +41,10 @@ class Explaining(Asking):
         if user is None and history is None:
             raise ValueError("explain whose list? Give a user, or a history")
         asked = self._asked(user, history)
-        read = self._read(asked)
+        return self._explain(asked, self._read(asked), places)
+
+    def _explain(self, asked: Asked, read: Read, places: Places) -> list[Explanation]:
+        """Why the items at these places, for the one who asks."""
         q, prior, known = asked.alone(), self._settings_.shape_prior[0], read.seen.indices.astype(np.int64)
         geometric = _geometric(q, np.zeros(1, dtype=np.int64)) * _geometric(self.item_posterior_, known)
         shares = geometric * (read.sessions / geometric.sum(axis=1))[:, None]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf.counts import Counts, Id
 from dcpf.inference.excitation import Excitation, as_targets
 from dcpf.kernels.threads import Threads
-from dcpf.model.asking import as_mapping, is_one, moments, one_or_several
+from dcpf.model.asking import Asked, as_mapping, is_one, moments, one_or_several
 from dcpf.model.explaining import Explaining
 from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
@@ -66,6 +66,22 @@ class Recommending(Explaining):
         single = is_one(users) or (users is None and isinstance(as_mapping(history), Mapping))
         everyone = users is None and history is None
         asked = None if everyone else self._asked(users, history, popular=unknown == "popular")
+        return self._lists(
+            asked, n, single, exclude_seen=exclude_seen, allow=allow, deny=deny, deny_by_user=deny_by_user
+        )
+
+    def _lists(
+        self,
+        asked: Asked | None,
+        n: int,
+        single: bool,
+        *,
+        exclude_seen: bool = True,
+        allow: Iterable[Id] | None = None,
+        deny: Iterable[Id] | None = None,
+        deny_by_user: Mapping[Any, Iterable[Id]] | None = None,
+    ) -> Recommendations:
+        """The lists of those who ask, or of all users."""
         ids = list(self.users_) if asked is None else asked.ids
         left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
         excitation, excited = self.excitation_, None

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf.counts import Counts, Id, Ids
+from dcpf.model.asking import Asked
 from dcpf.serve.loaded import Loaded
 
 _LARGEST = 2**31 - 1  # a count
@@ -29,6 +30,10 @@ class Asker:
     def known_as(self) -> Id:
         """What the model calls the one who asks."""
         return _NOBODY if self.user is None else self.user
+
+    def asked(self, loaded: Loaded) -> Asked:
+        """What the model knows of the one who asks: worked out once for all that is asked."""
+        return loaded.model._asked([self.user] if self.history is None else None, self.history)
 
 
 def asker(

@@ -36,17 +36,19 @@ def recommend(loaded: Loaded, user: Id | None, history: History, wishes: Wishes)
     one = asker(loaded, user, history, popular=wishes.popular)
     restricted, unknown = _restrictions(loaded, wishes, [one.known_as])
     _check_history(loaded, one.history is not None, wishes)
-    who = {"users": [one.user]} if one.history is None else {"history": one.history}
-    listed = _items(loaded, loaded.model.recommend(**who, **restricted))[0]
-    if wishes.why and listed:
-        need_training_counts(loaded, one)
-        ids = [item["item"] for item in listed]
-        told = loaded.model.explain_items(one.user if one.history is None else None, ids, history=one.history)
-        for item, why in zip(listed, told, strict=True):
-            item["why"] = _why(loaded, why, wishes.why)
+    asked = one.asked(loaded)
+    found = loaded.model._lists(asked, single=True, **restricted)
+    (listed,) = _items(loaded, found)
     answer: answers.OneList = {"user": one.user, "items": listed, "unknown_items": [*one.unknown, *unknown]}
-    if history is not None:
-        answer["history"] = read_counts(loaded, read(loaded, one))
+    if wishes.why or history is not None:
+        need_training_counts(loaded, one)
+        has = loaded.model._read(asked)
+        if wishes.why:
+            told = loaded.model._explain(asked, has, found.ranked.columns)
+            for item, why in zip(listed, told, strict=True):
+                item["why"] = _why(loaded, why, wishes.why)
+        if history is not None:
+            answer["history"] = read_counts(loaded, has)
     return answer
 
 
@@ -92,8 +94,8 @@ def explain(loaded: Loaded, user: Id | None, history: History, item: Id) -> answ
     """Why this item for this user."""
     one, place = asker(loaded, user, history), loaded.items.place(item)
     need_training_counts(loaded, one)
-    who = one.user if one.history is None else None
-    (why,) = loaded.model.explain_items(who, [loaded.model.items_[place]], history=one.history)
+    asked = one.asked(loaded)
+    (why,) = loaded.model._explain(asked, loaded.model._read(asked), np.array([place]))
     return {
         "user": one.user,
         **loaded.item(place),
@@ -109,8 +111,7 @@ def explain(loaded: Loaded, user: Id | None, history: History, item: Id) -> answ
 def read(loaded: Loaded, one: Asker) -> Read:
     """What the one who asks has, and how it is read."""
     need_training_counts(loaded, one)
-    model = loaded.model
-    return model._read(model._asked([one.user] if one.history is None else None, one.history))
+    return loaded.model._read(one.asked(loaded))
 
 
 def read_counts(loaded: Loaded, found: Read, n: int | None = None) -> list[answers.ReadCount]:
