@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx
-import pytest
 from pydantic import TypeAdapter
 from tests.serve.models import TOKEN, get, serving
 

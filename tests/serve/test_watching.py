@@ -1,10 +1,13 @@
 """A newer model is taken into use without a dropped request, and a broken one never is."""
 
+import asyncio
+import json
 import os
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +16,7 @@ from tests.serve.models import get, save, serving_app
 from dcpf import store
 from dcpf.serve.app import make_app
 from dcpf.serve.gate import Rules
+from dcpf.serve.loaded import Loaded
 from dcpf.serve.loading import load
 from dcpf.serve.service import Service
 from dcpf.serve.watching import Current, Watcher, signature
@@ -161,21 +165,19 @@ def _wait_for(happened: Callable[[], object]) -> None:
 def test_requests_under_way_end_with_the_model_that_they_began_with(tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     save(path)
-    service = Service(Current(load(path)), threads=2)
+    service = Service(Current(load(path)), threads=1)
     first, entered, free = service.current.loaded, threading.Event(), threading.Event()
-    revision_of_answer = []
+    told: list[Any] = []
 
-    def slow(loaded: object) -> dict[str, str]:
+    def slow(loaded: Loaded) -> str:
         entered.set()
         assert free.wait(60)
-        return {"revision": loaded.revision}  # type: ignore[attr-defined]
+        return loaded.revision
 
-    def ask() -> None:
-        import asyncio
+    async def ask() -> None:  # the second waits for the only thread
+        told.extend(await asyncio.gather(service.ask(slow), service.ask(lambda loaded: loaded.revision)))
 
-        revision_of_answer.append(asyncio.run(service.ask(slow)).body)
-
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=lambda: asyncio.run(ask()))
     thread.start()
     assert entered.wait(60)
     save(path, seed=1)
@@ -183,7 +185,8 @@ def test_requests_under_way_end_with_the_model_that_they_began_with(tmp_path: Pa
     free.set()
     thread.join()
     service.close()
-    assert first.revision.encode() in revision_of_answer[0]
+    for answer in told:
+        assert json.loads(answer.body) == answer.headers["x-model-revision"] == first.revision
 
 
 def test_nothing_is_left_of_the_copy_that_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
