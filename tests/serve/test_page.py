@@ -103,7 +103,10 @@ def test_a_user_is_found_and_shown_as_the_model_sees_them(visit: Visit, model: D
     items, _ = model.recommend("alice", n=15)
     assert recommended(page) == list(items)
     page.locator("summary").first.click()
-    assert page.locator(".why").first.is_visible()
+    for column in page.locator("details[open] .shares").all():  # both add up to the score
+        told = [float(text.strip("<%")) for text in column.locator(".figure").all_inner_texts()]
+        assert sum(told) == pytest.approx(100.0, abs=0.5 * len(told) + 1.0)
+    assert page.locator("details[open] .shares").count() == 2
 
 
 def test_a_bar_is_as_long_as_the_count_and_its_colour_as_short_as_the_sessions(visit: Visit) -> None:

@@ -109,18 +109,15 @@ export function legend(scale) {
   );
 }
 
-/** Sessions are told to a tenth, and to a hundredth below ten. */
+/** Sessions below ten are told to a hundredth. */
 export const sessionsText = (value) => (value < 9.995 ? value.toFixed(2) : number(value));
 
-/** How many sessions the curve of the model expects behind a count. */
+/** How many sessions the curve of the model expects behind a count; beyond its end, those at its end. */
 export function sessionsAt({ count: counts, sessions }, wanted) {
-  const after = Math.max(
-    1,
-    counts.findIndex((one) => one >= wanted),
-  );
-  const [a, b] = [counts[after - 1], counts[after] ?? counts[after - 1]];
-  const way = b > a ? Math.log(wanted / a) / Math.log(b / a) : 0;
-  return sessions[after - 1] + way * ((sessions[after] ?? sessions[after - 1]) - sessions[after - 1]);
+  const after = counts.findIndex((one) => one >= wanted);
+  if (after <= 0) return after < 0 ? sessions.at(-1) : sessions[0];
+  const way = Math.log(wanted / counts[after - 1]) / Math.log(counts[after] / counts[after - 1]);
+  return sessions[after - 1] + way * (sessions[after] - sessions[after - 1]);
 }
 
 /** A list of {content, share} with bars in the colour of the model; the longest fills the width. */

@@ -2,20 +2,15 @@
 
 import { get } from "./service.js";
 import { readings, shares } from "./bars.js";
-import { address, el, link, section } from "./dom.js";
+import { el, link, section } from "./dom.js";
 import { count, number, several } from "./format.js";
-import { findItems, search } from "./search.js";
+import { findItems, leadingTo } from "./search.js";
 import { tastes } from "./tastes.js";
 
 /** The view of one item, or of none yet. */
 export async function item(query, { signal, model }) {
   const id = query.get("id");
-  const field = search({
-    label: "Find an item",
-    find: findItems,
-    choose: (one) => (location.hash = address("item", { id: one.id })),
-    hint: "name or id",
-  });
+  const field = leadingTo("item", { label: "Find an item", find: findItems, hint: "name or id" });
   if (id === null) return popular(field, await findItems("", signal, 24));
   const found = await get("api/item", { id }, signal);
   return {

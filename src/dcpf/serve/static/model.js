@@ -88,9 +88,8 @@ function curve(card) {
   const high = Math.max(...sessions);
   const top = Math.max(high * 1.5, 12);
   const voted = Math.min(largest, top); // where the line of votes leaves the picture
-  const examples = [10, 100, 1000, 10_000, 100_000]
-    .filter((y) => y <= largest)
-    .map((y) => [y, sessionsAt(card.curve, y)]);
+  const steps = [10, 100, 1000, 10_000, 100_000].filter((y) => y <= counts.at(-1));
+  const examples = (steps.length ? steps : [counts.at(-1)]).map((y) => [y, sessionsAt(card.curve, y)]);
   const read = examples.map(([y, n], j) => `${count(y)} ${j ? "as" : "is read as"} ${sessionsText(n)}`);
   const told = `a count of ${listed(read)}`;
   return [

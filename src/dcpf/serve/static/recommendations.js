@@ -64,18 +64,21 @@ function why({ why: { history, components, excited, prior, rest }, sessions, nam
   }));
   if (part(rest) >= 0.005) byHistory.push({ content: el("em", "all other items"), share: part(rest) });
   if (part(prior) >= 0.005) byHistory.push({ content: el("em", "without any history"), share: part(prior) });
-  const byComponent = components
-    .filter((one) => part(one.part) >= 0.005)
-    .map((one) => ({ content: link("component", { number: one.number }, called(one)), share: part(one.part) }));
-  if (part(excited) >= 0.005)
-    byComponent.push({ content: el("em", "single items that bring it"), share: part(excited) });
+  const told = components.filter((one) => part(one.part) >= 0.005);
+  const others = told.reduce((left, one) => left - one.part, sessions - excited);
+  const byTaste = told.map((one) => ({
+    content: link("component", { number: one.number }, called(one)),
+    share: part(one.part),
+  }));
+  if (part(others) >= 0.005) byTaste.push({ content: el("em", "all other tastes"), share: part(others) });
+  if (part(excited) >= 0.005) byTaste.push({ content: el("em", "single items that bring it"), share: part(excited) });
   return el(
     "details",
     el("summary", { "aria-label": `Why ${name}: ${short}` }, short),
     el(
       "div.why",
-      el("div", el("h3", "By what was there before"), shares(byHistory)),
-      byComponent.length ? el("div", el("h3", "By taste"), shares(byComponent)) : null,
+      el("div", el("h3", "By item of the history"), shares(byHistory)),
+      byTaste.length ? el("div", el("h3", "By taste"), shares(byTaste)) : null,
       el("p.aside", `Each column adds up to the score, ${number(sessions)} expected sessions.`),
     ),
   );

@@ -1,7 +1,7 @@
 // A field that finds users or items as one types: a combobox, by keyboard or by hand.
 
 import { get } from "./service.js";
-import { el } from "./dom.js";
+import { address, el } from "./dom.js";
 import { several } from "./format.js";
 
 const PAUSE = 120; // milliseconds of quiet before the service is asked
@@ -108,11 +108,12 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
       if (options.length) mark((active + step + options.length + (active < 0 && step < 0 ? 1 : 0)) % options.length);
     } else if (event.key === "Enter") {
       event.preventDefault();
+      const typed = input.value.trim();
+      if (!typed && active < 0) return void look(); // nothing was asked for yet
       if (active < 0) {
         clearTimeout(timer);
         await look(); // what stands in the field now, not what was asked for a moment ago
       }
-      const typed = input.value.trim();
       const exact = options.find((option) => String(option.id) === typed || option.label === typed);
       const chosen = options[active] ?? exact ?? options[0];
       if (chosen) take(chosen);
@@ -125,6 +126,11 @@ export function search({ label, find, choose, clear = false, hint = "" }) {
   input.addEventListener("blur", close);
   popup.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
   return el("div.search", el("label", { for: key }, label), input, popup, told);
+}
+
+/** A search field that leads to the view of what was found. */
+export function leadingTo(view, { key = "id", ...options }) {
+  return search({ ...options, choose: (one) => (location.hash = address(view, { [key]: one.id })) });
 }
 
 /** Users by id; without a text, those with the most items. */

@@ -1,6 +1,7 @@
 // Talks to the service: the token, errors as they are told, and whether another model is served by now.
 
 const KEY = "dcpf-token";
+const PATIENCE = 400; // milliseconds for other tabs to answer
 const siblings = new BroadcastChannel(KEY); // a link opened in a new tab finds the token in the old one
 
 /** What went wrong. Its kind is the service's, or "gone" when nothing answers. */
@@ -16,8 +17,16 @@ export class Problem extends Error {
 export function takeToken() {
   const found = /^#token=([^&]*)(?:&(.*))?$/.exec(location.hash);
   if (!found) return;
-  keepToken(decodeURIComponent(found[1]));
+  keepToken(decoded(found[1]));
   history.replaceState(null, "", `${location.pathname}${found[2] ? `#${found[2]}` : ""}`);
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // cut off or mistyped; the service will say so
+  }
 }
 
 /** Keep the token for as long as this tab lives. */
@@ -25,17 +34,20 @@ export function keepToken(token) {
   sessionStorage.setItem(KEY, token.trim());
 }
 
-/** Ask the other tabs of this page for the token; true if one of them gave it. */
+/** Ask the other tabs of this page for the token; true if one of them gave another than we have. */
 export function borrowToken() {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, 150, false);
-    siblings.onmessage = ({ data }) => {
-      if (data.token === undefined) return answerSibling({ data });
+    const end = (found) => {
       clearTimeout(timer);
       siblings.onmessage = answerSibling;
-      if (data.token === sessionStorage.getItem(KEY)) return resolve(false);
-      keepToken(data.token);
-      resolve(true);
+      resolve(found);
+    };
+    const timer = setTimeout(end, PATIENCE, false);
+    siblings.onmessage = ({ data: { token } }) => {
+      if (!token) return; // a tab that asks as we do
+      const another = token !== sessionStorage.getItem(KEY);
+      keepToken(token);
+      end(another);
     };
     siblings.postMessage({ wanted: true });
   });

@@ -2,21 +2,16 @@
 
 import { get } from "./service.js";
 import { readings, sessionsAt } from "./bars.js";
-import { address, el, link, section } from "./dom.js";
+import { el, link, section } from "./dom.js";
 import { count, number, percent, several } from "./format.js";
 import { recommendations } from "./recommendations.js";
-import { findUsers, search } from "./search.js";
+import { findUsers, leadingTo } from "./search.js";
 import { tastes } from "./tastes.js";
 
 /** The view of one user, or of none yet. */
 export async function user(query, { signal, model }) {
   const id = query.get("id");
-  const field = search({
-    label: "Find a user by id",
-    find: findUsers,
-    choose: (one) => (location.hash = address("user", { id: one.id })),
-    hint: "user id",
-  });
+  const field = leadingTo("user", { label: "Find a user by id", find: findUsers, hint: "user id" });
   if (id === null) return welcome(field, model, await findUsers("", signal, 12));
   const [found, list, alike] = await Promise.all([
     get("api/user", { id, n: 1000 }, signal),
@@ -88,7 +83,7 @@ function summary(found, id) {
 }
 
 /** The item with the largest count, where that says more than its sessions do. */
-function heaviest({ history: [...rows], total, sessions }) {
+function heaviest({ history: rows, total, sessions }) {
   const top = rows.reduce((best, one) => (one.count > best.count ? one : best));
   const [counted, taken] = [top.count / total, top.sessions / sessions];
   if (rows.length < 3 || counted < 1.5 * taken) return "";

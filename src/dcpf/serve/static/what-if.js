@@ -6,7 +6,7 @@ import { axis, grid, head, legend, moveBar, readingBar, sessionsText, unfolding 
 import { address, el, link, section } from "./dom.js";
 import { listed, several } from "./format.js";
 import { recommendations } from "./recommendations.js";
-import { findItems, findUsers, search } from "./search.js";
+import { findItems, findUsers, leadingTo, search } from "./search.js";
 
 const PAUSE = 80; // milliseconds of quiet before the service is asked
 const MOST = 2 ** 31 - 1; // the largest count that the model takes
@@ -41,12 +41,7 @@ export async function whatIf(query, { signal, model }) {
           clear: true,
           hint: "name or id",
         }),
-        search({
-          label: "Start from a user",
-          find: findUsers,
-          choose: (one) => (location.hash = address("what-if", { user: one.id })),
-          hint: "user id",
-        }),
+        leadingTo("what-if", { label: "Start from a user", find: findUsers, hint: "user id", key: "user" }),
         el("a.button", { href: address("what-if") }, "Start from nothing"),
       ),
       el(
