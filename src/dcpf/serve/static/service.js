@@ -15,10 +15,10 @@ export class Problem extends Error {
 
 /** Take the token out of the address, where it would be shared and remembered. */
 export function takeToken() {
-  const found = /^#token=([^&]*)(?:&(.*))?$/.exec(location.hash);
+  const found = /^#token=(.*)$/s.exec(location.hash);
   if (!found) return;
   keepToken(decoded(found[1]));
-  history.replaceState(null, "", `${location.pathname}${found[2] ? `#${found[2]}` : ""}`);
+  history.replaceState(null, "", location.pathname);
 }
 
 function decoded(text) {
