@@ -25,6 +25,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "evaluating": ([], []),
     "reading": (["--rows", "5000000"], []),
     "loading": ([], []),
+    "serving": ([], []),
     "startup": ([], []),
     "scaling": ([], []),
     "full_size": ([], []),

@@ -20,6 +20,7 @@ from dcpf.cli.leaderboard import leaderboard
 from dcpf.cli.output import remark
 from dcpf.cli.recommend import recommend
 from dcpf.cli.reproduce import reproduce
+from dcpf.cli.serve import serve
 from dcpf.cli.similar import similar
 from dcpf.cli.tune import tune
 
@@ -120,7 +121,8 @@ def main(
 
 
 _COMMANDS = (
-    fit, recommend, similar, explain, evaluate, inspect, check, tune, leaderboard, reproduce, data, doctor, demo,
+    fit, recommend, similar, explain, evaluate, inspect, check, tune, leaderboard, reproduce, serve, data, doctor,
+    demo,
 )  # fmt: skip
 
 for command in _COMMANDS:

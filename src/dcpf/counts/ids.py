@@ -114,6 +114,8 @@ class Ids(Sequence[Id]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ids):
             return NotImplemented
+        if other is self:
+            return True
         if isinstance(self.values, Strings) or isinstance(other.values, Strings):
             return self.values == other.values if self.are_strings and other.are_strings else False
         return np.array_equal(self.values, other.values)

@@ -20,7 +20,7 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.excitation import Exciting, Lists, excited_at, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, learn_strengths
 from dcpf.kernels.neighbors import choose_sources
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -56,12 +56,28 @@ class Excitation:
     @cached_property
     def by_source(self) -> sparse.csr_array:
         """s_ji with sources as rows and what they excite as columns."""
-        items, most = self.sources.shape
-        used = self.sources < items
-        targets = np.broadcast_to(np.arange(items, dtype=np.int32)[:, None], (items, most))[used]
-        matrix = sparse.csr_array((self.strength[used], (self.sources[used], targets)), shape=(items, items))
+        return self.towards(slice(None))
+
+    @cached_property
+    def targets(self) -> Targets:
+        """The same as kernels take it."""
+        return as_targets(self.by_source)
+
+    def towards(self, targets: Places | slice) -> sparse.csr_array:
+        """s_ji with sources as rows and some of the items that they excite as columns."""
+        sources, strength = self.sources[targets], self.strength[targets]
+        used = sources < len(self.sources)
+        columns = np.broadcast_to(np.arange(len(sources), dtype=np.int32)[:, None], sources.shape)[used]
+        shape = (len(self.sources), len(sources))
+        matrix = sparse.csr_array((strength[used], (sources[used], columns)), shape=shape)
         matrix.sort_indices()
         return matrix
+
+    def strengths(self, item: int, by: Places) -> NDArray[np.float32]:
+        """s_ji of one item i, by these items j: 0 where they are no source of it."""
+        places = np.searchsorted(self.sources[item], by)
+        inside = np.minimum(places, self.sources.shape[1] - 1)
+        return np.where(self.sources[item][inside] == by, self.strength[item][inside], np.float32(0.0))
 
     def mutual(self, item: int) -> tuple[Places, Doubles]:
         """The items that excite this one and are excited by it, and sqrt(s_ij s_ji) of each."""
@@ -81,9 +97,9 @@ class Excitation:
 
     def variance_at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
         """The variance of that under the posterior: sum_j x_uj^2 s_ji / (weight + mass_j), nearly."""
-        rate = self.weight + np.append(self.mass, 0.0)[self.sources]
-        lists = Lists(self.sources, (self.strength / rate).astype(np.float32))
-        return self._at(pairs, given, lists, 2, threads)
+        items, by_rate = np.unique(pairs.indices), np.empty_like(self.strength)  # only these rows are looked at
+        by_rate[items] = self.strength[items] / (self.weight + np.append(self.mass, 0.0)[self.sources[items]])
+        return self._at(pairs, given, Lists(self.sources, by_rate), 2, threads)
 
     def _at(self, pairs: sparse.csr_array, given: Exciting, lists: Lists, power: int, threads: Threads) -> Doubles:
         out = np.empty(pairs.nnz)
@@ -109,6 +125,12 @@ class Excitation:
         mass = np.zeros(items)
         mass[places] = self.mass
         return replace(self, sources=sources, strength=strength, mass=mass)
+
+
+def as_targets(by_source: sparse.csr_array) -> Targets:
+    """Strengths with sources as rows, as kernels take them; copied only where their types ask for it."""
+    indptr, items = by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32, copy=False)
+    return Targets(indptr, items, by_source.data)
 
 
 def exciting(matrix: sparse.csr_array, scale: float) -> Exciting:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dcpf.elements import Element
 from dcpf.inference.data import Rows
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.updates import Gammas, update_factors
+from dcpf.inference.updates import Factors, Gammas, update_factors
 from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries, sessions_at_rates
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -20,9 +20,9 @@ _TOL = 1e-6
 
 def fold_in(
     data: Rows,
-    H: Gammas,
+    items: Factors,
     element: Element,
-    shape_prior: tuple[float, float],
+    shape_prior: float,
     rate: float,
     learn_rates: bool,
     threads: Threads,
@@ -33,16 +33,15 @@ def fold_in(
 
     `rate` is the b_u of a user without entries, and of all users if rates are not learned.
     """
-    items = update_factors(H, shape_prior[1], threads)
     _, c = natural(element)
     rows = data.shape[0]
-    shape = np.empty((rows, H.shape.shape[1]), dtype=H.shape.dtype)
+    shape = np.empty((rows, len(items.column_means)), dtype=items.geometric.dtype)
     rates, spans = np.empty(rows), np.empty((rows, 2))
 
     def attempt(table: Table) -> tuple[float, float]:
         rates[:] = rate
         item_side = (items.geometric, items.column_means)
-        settings = (shape_prior[0], learn_rates, max_iter, tol)
+        settings = (shape_prior, learn_rates, max_iter, tol)
         out = (shape, rates, spans)
         threads.run(fold_in_rows, data.by_user.indptr, data.by_user, table, c, item_side, settings, out)
         return float(spans[:, 0].min()), float(spans[:, 1].max())
@@ -56,8 +55,14 @@ def expected_sessions(
 ) -> NDArray[np.float64]:
     """E[n_ui] at the stored entries, by rows, where there are factors alone."""
     users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)
-    factors = (users.geometric, items.geometric)
-    return _sessions(data, element, sessions_at_entries, factors, threads)
+    return sessions_of(data, users, items, element, threads)
+
+
+def sessions_of(
+    data: Rows, users: Factors, items: Factors, element: Element, threads: Threads
+) -> NDArray[np.float64]:
+    """The same, of sides that are known already."""
+    return _sessions(data, element, sessions_at_entries, (users.geometric, items.geometric), threads)
 
 
 def sessions_at(data: Rows, rates: NDArray[np.float64], element: Element, threads: Threads) -> NDArray[np.float64]:

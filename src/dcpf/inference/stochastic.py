@@ -47,8 +47,8 @@ def step(
 ) -> tuple[Stream, Gammas]:
     """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
-    qW = fold_in(rows, stream.H, element, (aW, aH), 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
     H = update_factors(stream.H, aH, threads)
+    qW = fold_in(rows, H, element, aW, 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
     _, sums = Users(batch, settings, threads).visit(qW, H, element)
     # All entries would say 1 / share times as much.
     passes = stream.passes + share

@@ -35,6 +35,14 @@ class Lists(NamedTuple):
     strength: NDArray[np.float32]
 
 
+class Targets(NamedTuple):
+    """The same by sources: j excites items[e] with strength[e], for indptr[j] <= e < indptr[j + 1]."""
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+    strength: NDArray[np.float32]
+
+
 class Hits(NamedTuple):
     """Where the users of an item have its sources: user by user, which of them, and x."""
 
@@ -203,16 +211,15 @@ def excited_at(
 def excite_rows(
     first: int,
     given: Exciting,
-    targets_of: tuple[Integers, NDArray[np.int32], NDArray[np.float32]],
+    targets: Targets,
     out: Doubles,
     scores: NDArray[np.float32],
 ) -> None:
     """out[r, i] = sum_j x_uj s_ji for the rows u = first + r of `given`, and scores[r, i] += that, in float32.
 
-    targets_of = (indptr, items, strengths) by sources: the same strengths the other way round. A sum has the bits of
-    `excited`, since its terms come in the same order. `scores` may be wider than `out`.
+    A sum has the bits of `excited`, since its terms come in the same order. `scores` may be wider than `out`.
     """
-    indptr, items, strengths = targets_of
+    indptr, items, strengths = targets
     for r in range(len(out)):
         line = out[r]
         line[:] = 0.0

@@ -107,6 +107,10 @@ class Asking(Fitted):
     def _seen(self, asked: Asked) -> sparse.csr_array:
         """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
         from_model, given = (asked.in_fresh < 0) & (asked.in_model >= 0), asked.in_fresh >= 0
+        if asked.fresh is None and from_model.all():
+            return self._training_counts()[asked.in_model]
+        if asked.fresh is not None and given.all():
+            return asked.fresh.matrix[asked.in_fresh]
         parts = [self._nobody().matrix]
         rows = np.zeros(len(asked.ids), dtype=np.int64)  # the first row is empty
         if asked.fresh is not None and given.any():

@@ -4,9 +4,9 @@ import hashlib
 import inspect
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,16 @@ from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.excitation import Excitation, learn_excitation
-from dcpf.inference.fold_in import expected_sessions, fold_in, sessions_at
+from dcpf.inference.fold_in import fold_in, sessions_at, sessions_of
 from dcpf.inference.settings import Settings
-from dcpf.inference.updates import Gammas
+from dcpf.inference.updates import Factors, Gammas, update_factors
 from dcpf.kernels.lookup import pair_rates
 from dcpf.kernels.threads import Threads
 from dcpf.ranking.lists import Catalogue
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
+T = TypeVar("T")
 
 AVERAGE = "average"  # the one user of a model whose users are elsewhere
 
@@ -48,14 +49,14 @@ class Fitted:
     _data_: dict[str, Any]  # what the training counts were: sizes and a checksum
     _typical_rates: tuple[float, float]  # the mean b of users, and of items, that have entries
     _stream_: tuple[Totals, float] | None = None  # what `partial_fit` goes on with besides; None after a fit
+    _derived: dict[str, Any]  # computed when asked for
     _excitation: Excitation | None = None  # None where there is none, or where it is to be learned when asked for
 
     def _keep(self, W: Gammas, H: Gammas) -> None:
         """Take q(W) and q(H) over; their means are computed when they are asked for."""
         self.user_posterior_, self.item_posterior_ = W, H
         self.n_features_in_ = len(H.shape)
-        self.__dict__.pop("_user_factors", None)
-        self.__dict__.pop("_item_factors", None)
+        self._derived = {}
 
     def _keep_all(self, counts: Counts, W: Gammas, H: Gammas) -> None:
         """Take q(W) and q(H) over, and what they were learned from."""
@@ -84,25 +85,35 @@ class Fitted:
         return Gammas((mean * (rate + W.column_rate)).astype(W.shape.dtype), np.array([rate]), W.column_rate)
 
     def __getstate__(self) -> Any:
-        """A pickle or a copy computes means anew."""
+        """A pickle or a copy computes what is derived anew."""
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_user_factors", "_item_factors")}
+        return state | {"_derived": {}} if "_derived" in state else state
+
+    def _once(self, what: str, make: Callable[[], T]) -> T:
+        """What follows from q(W) and q(H), made when it is first asked for."""
+        if what not in self._derived:
+            self._derived[what] = make()
+        found: T = self._derived[what]
+        return found
 
     @property
     def user_factors(self) -> Floats:
         """E[W], users x K."""
         check_is_fitted(self)
-        if "_user_factors" not in self.__dict__:
-            self._user_factors = self.user_posterior_.mean
-        return self._user_factors
+        return self._once("W", lambda: self.user_posterior_.mean)
 
     @property
     def item_factors(self) -> Floats:
         """E[H], items x K."""
         check_is_fitted(self)
-        if "_item_factors" not in self.__dict__:
-            self._item_factors = self.item_posterior_.mean
-        return self._item_factors
+        return self._once("H", lambda: self.item_posterior_.mean)
+
+    @property
+    def _item_side(self) -> Factors:
+        """What the users' half of an iteration needs of q(H)."""
+        with Threads(self.n_jobs) as threads:
+            prior = self._settings_.shape_prior[1]
+            return self._once("item side", lambda: update_factors(self.item_posterior_, prior, threads))
 
     @property
     def components_(self) -> Floats:
@@ -163,8 +174,8 @@ class Fitted:
         data, element = Rows.from_matrix(counts), self.element_
         with Threads(self.n_jobs) as threads:
             if self.excitation_ is None:
-                prior = self._settings_.shape_prior
-                return expected_sessions(data, W, self.item_posterior_, element, prior, threads)
+                users = update_factors(W, self._settings_.shape_prior[0], threads)
+                return sessions_of(data, users, self._item_side, element, threads)
             return sessions_at(data, self._rates(W.mean, counts, counts, threads), element, threads)
 
     @property
@@ -173,12 +184,12 @@ class Fitted:
 
     def _fold_in(self, matrix: sparse.csr_array, *, items: bool = False) -> Gammas:
         """q(w) of new users, one row of counts each, with the items held fixed; or of new items, the other way."""
-        W, H, prior = self.user_posterior_, self.item_posterior_, self._settings_.shape_prior
-        other, shapes = (W, (prior[1], prior[0])) if items else (H, prior)
-        rate = self._typical_rates[1 if items else 0]
+        prior, rate = self._settings_.shape_prior[items], self._typical_rates[items]
         with Threads(self.n_jobs) as threads:
+            W = self.user_posterior_
+            other = update_factors(W, self._settings_.shape_prior[0], threads) if items else self._item_side
             data = Rows.from_matrix(matrix)
-            return fold_in(data, other, self.element_, shapes, rate, self._settings_.learn_rates, threads)
+            return fold_in(data, other, self.element_, prior, rate, self._settings_.learn_rates, threads)
 
     def _new_users(self, X: Any) -> Counts:
         """Counts of whatever users, with the columns of the model.

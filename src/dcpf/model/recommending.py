@@ -1,4 +1,4 @@
-"""Recommend, predict, find what is similar, explain."""
+"""Recommend, predict, find what is similar."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,16 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import digamma
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id
-from dcpf.inference.excitation import Excitation
-from dcpf.inference.updates import Gammas
+from dcpf.inference.excitation import Excitation, as_targets
 from dcpf.kernels.threads import Threads
-from dcpf.model.asking import Asking, as_mapping, is_one, moments, one_or_several
+from dcpf.model.asking import Asked, as_mapping, is_one, moments, one_or_several
+from dcpf.model.explaining import Explaining
 from dcpf.model.fitted import Floats, check_whole, warn_caller
-from dcpf.ranking.explanation import Explanation, parts_by_item
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
 from dcpf.ranking.top import Excited, best_of, top_n
@@ -24,8 +22,10 @@ from dcpf.ranking.top import Excited, best_of, top_n
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
 
+_AT_A_TIME = 2**14  # rows of factors in float64
 
-class Recommending(Asking):
+
+class Recommending(Explaining):
     """What a fitted model is asked."""
 
     def recommend(
@@ -66,6 +66,22 @@ class Recommending(Asking):
         single = is_one(users) or (users is None and isinstance(as_mapping(history), Mapping))
         everyone = users is None and history is None
         asked = None if everyone else self._asked(users, history, popular=unknown == "popular")
+        return self._lists(
+            asked, n, single, exclude_seen=exclude_seen, allow=allow, deny=deny, deny_by_user=deny_by_user
+        )
+
+    def _lists(
+        self,
+        asked: Asked | None,
+        n: int,
+        single: bool,
+        *,
+        exclude_seen: bool = True,
+        allow: Iterable[Id] | None = None,
+        deny: Iterable[Id] | None = None,
+        deny_by_user: Mapping[Any, Iterable[Id]] | None = None,
+    ) -> Recommendations:
+        """The lists of those who ask, or of all users."""
         ids = list(self.users_) if asked is None else asked.ids
         left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
         excitation, excited = self.excitation_, None
@@ -73,15 +89,15 @@ class Recommending(Asking):
             seen = self._training_counts() if asked is None else self._seen(asked)
             left_out = seen if exclude_seen else left_out
             if excitation is not None:
-                excited = Excited(excitation.of_users(seen), excitation.by_source)
+                excited = Excited(excitation.of_users(seen), excitation.targets)
         if deny_by_user:
             left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
         W, H = self._kept(self.user_factors if asked is None else asked.mean), self.item_factors
         candidates = self._candidates(allow, deny)
         if candidates is not None:
             H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
-            if excited is not None:
-                excited = replace(excited, by_source=excited.by_source[:, candidates])
+            if excited is not None and excitation is not None:
+                excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
         with Threads(self.n_jobs) as threads:
             ranked = top_n(W, H, n, left_out.sorted_indices(), threads, excited)
         if candidates is not None:
@@ -146,58 +162,14 @@ class Recommending(Asking):
             places = self._catalogue.places(one_or_several(items, "items"))
             ranked = best_of([excitation.mutual(place) for place in places.tolist()], n)
             return Similar(self.items_.at(places), self._catalogue, ranked, is_one(items), "item")
-        shares = self.item_factors * self.user_factors.sum(axis=0, dtype=np.float64)
-        return self._similar(self._catalogue, shares, items, n, "item")
+        unit = self._once("directions of items", lambda: _directions(self.item_factors, self.user_factors))
+        return self._similar(self._catalogue, unit, items, n, "item")
 
     def similar_users(self, users: Any, n: int = 10) -> Similar:
         """The n users whose tastes are most alike: by the cosine of where their sessions come from."""
         check_is_fitted(self)
-        shares = self.user_factors * self.item_factors.sum(axis=0, dtype=np.float64)
-        return self._similar(Catalogue(self.users_), shares, users, n, "user")
-
-    def explain(self, user: Any, item: Any, *, history: Any = None) -> Explanation:
-        """Why this item for this user: the parts of the score by component, and by item of the history.
-
-        With a history of one user, such as a mapping of items to counts, `user` may be None.
-        """
-        check_is_fitted(self)
-        place = int(self._catalogue.places(one_or_several(item, "item"))[0])
-        if user is None and history is None:
-            raise ValueError("explain whose list? Give a user, or a history")
-        asked = self._asked(user, history)
-        if len(asked.ids) != 1:
-            raise ValueError(f"an explanation is for one user, found {len(asked.ids):,}; pass user= to say which")
-        seen, q, prior = self._seen(asked), asked.alone(), self._settings_.shape_prior
-        known, counts, sessions = seen.indices.astype(np.int64), seen.data, self._sessions(seen, q)
-        shape, rate = asked.shape[0].astype(np.float64), asked.rate[0]
-        geometric = _geometric(q, np.zeros(1, dtype=np.int64)) * _geometric(self.item_posterior_, known)
-        shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
-        h = self.item_factors[place].astype(np.float64)
-        by_prior, parts = parts_by_item(shares, (shape, rate), prior[0], h)
-        components, excited = shape / rate * h, np.zeros(len(parts))
-        if (excitation := self.excitation_) is not None:
-            by_prior, parts, components = (
-                by_prior * excitation.share,
-                parts * excitation.share,
-                components * excitation.share,
-            )
-            strengths = excitation.by_source[:, [place]].toarray()[known, 0]
-            excited = excitation.of_users(seen).x.astype(np.float64) * strengths
-        parts = parts + excited
-        order = np.argsort(-parts, kind="stable")
-        return Explanation(
-            user=asked.ids[0],
-            item=place,
-            catalogue=self._catalogue,
-            score=float(components.sum() + excited.sum()),
-            components=components,
-            excited=float(excited.sum()),
-            prior=by_prior,
-            items=known[order],
-            counts=counts[order],
-            sessions=sessions[order],
-            parts=parts[order],
-        )
+        unit = self._once("directions of users", lambda: _directions(self.user_factors, self.item_factors))
+        return self._similar(Catalogue(self.users_), unit, users, n, "user")
 
     def _known_items(self, items: Any, name: str) -> NDArray[np.int64]:
         """Where these items stand, by id; those that the model does not know are left out, and it is said."""
@@ -230,11 +202,9 @@ class Recommending(Asking):
         ones = np.ones(len(columns), dtype=np.int64)
         return sparse.csr_array((ones, (rows, columns)), shape=(len(ids), len(self.items_)))
 
-    def _similar(self, catalogue: Catalogue, shares: Floats, asked: Any, n: int, what: str) -> Similar:
+    def _similar(self, catalogue: Catalogue, unit: Floats, asked: Any, n: int, what: str) -> Similar:
         check_whole(n=n)
         places = catalogue.places(one_or_several(asked, f"{what}s"), what)
-        norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        unit = (shares / norm).astype(self.item_factors.dtype)
         itself = sparse.csr_array(
             (np.ones(len(places), dtype=np.int64), (np.arange(len(places)), places)), shape=(len(places), len(unit))
         )
@@ -255,7 +225,11 @@ class Recommending(Asking):
         return np.flatnonzero(open_to)
 
 
-def _geometric(q: Gammas, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """exp(E[log w]) of these rows."""
-    rate = q.row_rate[rows][:, None] + q.column_rate
-    return np.asarray(np.exp(digamma(q.shape[rows].astype(np.float64))) / rate)
+def _directions(factors: Floats, others: Floats) -> Floats:
+    """Where the sessions of each row come from, as vectors of length 1."""
+    sums, unit = others.sum(axis=0, dtype=np.float64), np.empty_like(factors)
+    for start in range(0, len(factors), _AT_A_TIME):
+        shares = factors[start : start + _AT_A_TIME] * sums
+        norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        unit[start : start + _AT_A_TIME] = shares / norm
+    return unit

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.kernels.best import RUN, Excluded, Kept, keep_best, nothing_kept, rank_exactly
-from dcpf.kernels.excitation import Exciting, excite_rows
+from dcpf.kernels.excitation import Exciting, Targets, excite_rows
 from dcpf.kernels.threads import Threads, one_blas_thread
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
 _ROWS, _COLUMNS = 512, 512  # of a tile of scores, which stays in cache
+_WIDE = 2**16  # columns of a tile where rows are few
 _WORTH_SORTING = 64  # rows, from which on it pays to sort the columns
 _SCORES, _LEAST_ROWS = 2**20, 8  # of a tile of whole rows, where there is excitation
 
@@ -40,7 +41,7 @@ class Excited:
     """What excitation adds to the scores: sum_j x_rj s_jc for row r and column c, over the items j that r has."""
 
     given: Exciting  # x of the rows
-    by_source: sparse.csr_array  # s, with a row for each item and the columns to rank
+    targets: Targets  # s, with a source for each item and the columns to rank
 
 
 def top_n(
@@ -58,7 +59,7 @@ def top_n(
     n = min(n, columns)
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
-    left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32))
+    left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32, copy=False))
     candidates = _Candidates(W, H, left_out) if excited is None else _ExcitedCandidates(W, H, left_out, excited)
 
     def rank_blocks(start: int, stop: int) -> None:
@@ -101,7 +102,8 @@ class _Candidates:
         self._W, self._H, scale = _rounded(W, H)
         float32 = np.finfo(np.float32)
         self.error = (scale, 2.0 * (W.shape[1] + 4) * float(float32.eps), 4.0 * W.shape[1] * float(float32.tiny))
-        self._width = min(_COLUMNS, max(RUN, -(-len(H) // RUN) * RUN))
+        columns = _COLUMNS if len(W) >= _WORTH_SORTING else max(_COLUMNS, _WIDE // max(1, len(W)) // RUN * RUN)
+        self._width = min(columns, max(RUN, -(-len(H) // RUN) * RUN))
         self._starts = range(0, len(H), self._width)
         self.order, self._excluded = np.arange(len(H)), excluded
         self._most: NDArray[np.float32] | None = None
@@ -140,12 +142,13 @@ class _ExcitedCandidates:
 
     def __init__(self, W: Floats, H: Floats, excluded: Excluded, excited: Excited) -> None:
         # One scale for both parts of a score: what one side's factors are divided by, the other's are multiplied by
-        ratio = float(H.max(initial=0.0)) / (float(W.max(initial=0.0)) or 1.0) if W.dtype == np.float64 else 1.0
-        self._W = (W * np.sqrt(ratio or 1.0)).astype(np.float32)
-        self._H = (H / np.sqrt(ratio or 1.0)).astype(np.float32)
+        self._W, self._H = W, H
+        if W.dtype == np.float64:
+            ratio = float(H.max(initial=0.0)) / (float(W.max(initial=0.0)) or 1.0)
+            self._W = (W * np.sqrt(ratio or 1.0)).astype(np.float32)
+            self._H = (H / np.sqrt(ratio or 1.0)).astype(np.float32)
         self._excluded, self._given = excluded, excited.given
-        by_source = excited.by_source
-        self._targets = (by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32), by_source.data)
+        self._targets = excited.targets
         self.order = np.arange(len(H))
         terms = W.shape[1] + int(np.diff(excited.given.indptr).max(initial=0))
         float32 = np.finfo(np.float32)

@@ -1,0 +1,75 @@
+"""dcpf serve: a model over HTTP, with a page that explains it."""
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcpf.cli.inputs import Model, Threads, check_least
+from dcpf.cli.output import plain, several
+
+if TYPE_CHECKING:
+    from dcpf.serve.loaded import Loaded
+
+
+def serve(
+    model: Model,
+    host: Annotated[str, typer.Option(help="Where to listen; others than this machine need a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", envvar="DCPF_TOKEN", show_envvar=True, help="What requests must show.  [default: random]"
+        ),
+    ] = None,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Everyone on this machine may ask.")] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A further name of the service; repeatable.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    cap: Annotated[int, typer.Option(help="Requests at a time; more are told to come back.")] = 64,
+    check_every: Annotated[float, typer.Option(help="Seconds between two looks for a newer model file.")] = 1.0,
+    threads: Threads = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
+) -> None:
+    """Serve a model over HTTP, with a page that explains it."""
+    check_least(port=(port, 0), cap=(cap, 1), threads=(threads, 1))
+    if port > 65_535 or not 0.01 <= check_every <= 86_400:
+        raise ValueError(f"--port must be at most 65535, --check-every 0.01 to 86400; found {port}, {check_every:g}")
+    try:
+        from dcpf.serve.running import Settings
+        from dcpf.serve.running import serve as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+            raise
+        raise ValueError(f"dcpf serve needs {error.name}: pip install 'dcpf[serve]' brings it") from None
+    from dcpf.kernels.threads import thread_count
+
+    _log_to_standard_error(quiet)
+
+    def ready(loaded: "Loaded", address: str) -> None:
+        about = f"{several(len(loaded.model.users_), 'user')} x {several(len(loaded.model.items_), 'item')}"
+        typer.echo(f"Serving {plain(model)} ({about}, revision {loaded.revision})\n  {address}\nCtrl-C stops it.")
+        sys.stdout.flush()
+        if open_page:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    run(
+        Settings(
+            model, host, port, token, no_token, tuple(allow_host or ()), cap, thread_count(threads), check_every
+        ),
+        ready,
+    )
+
+
+def _log_to_standard_error(quiet: bool) -> None:
+    """Requests by route, swaps, and what goes wrong; a line each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("dcpf.serve", logging.WARNING if quiet else logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
