@@ -25,7 +25,7 @@ from dcpf.inference.vbem import Ascent, Settings, State, converged, iterate, ran
 from dcpf.kernels.threads import Threads, thread_count
 from dcpf.model.checkpoint import Checkpoint, Position
 from dcpf.model.describing import Describing
-from dcpf.model.fitted import check_whole, has_ids, warn_caller
+from dcpf.model.fitted import check_whole, generator, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving
 from dcpf.model.streaming import Streaming
@@ -357,7 +357,7 @@ class DCPF(
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            W, H = random_start(data, self._size, np.random.default_rng(self.random_state), dtype)
+            W, H = random_start(data, self._size, generator(self.random_state), dtype)
             if self.warm_start and hasattr(self, "item_posterior_"):
                 if self._n_features_out != self._size:
                     raise ValueError(
