@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 # What the tests read beside the package itself
-NEEDED = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE", "tests/conftest.py", "docs/equations.md")
+NEEDED = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE", "conda/recipe.yaml")
 
 
 def problems_of_wheel(wheel: Path, root: Path) -> list[str]:
@@ -31,7 +31,7 @@ def problems_of_sdist(sdist: Path, root: Path) -> list[str]:
     """What its own tests would miss in an sdist."""
     with tarfile.open(sdist) as archive:
         names = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
-    wanted = {*NEEDED, *_sources(root), *_tracked(root, "tests", "docs", "benchmarks")}
+    wanted = {*NEEDED, *_sources(root), *_tracked(root, "tests", "docs", "benchmarks", ".github")}
     return [f"not in the sdist: {one}" for one in sorted(wanted - names)]
 
 
