@@ -13,6 +13,7 @@ from lenskit.pipeline import Pipeline, topn_pipeline
 from lenskit.splitting import SampleFrac, sample_users
 from lenskit.testing import BasicComponentTests, ScorerTests
 from lenskit.training import TrainingOptions
+from tests.adapters.page import examples
 from tests.adapters.plays import some_plays
 
 from dcpf import DCPF, Counts
@@ -122,3 +123,8 @@ def test_an_experiment_finds_what_was_put_aside(ml_ds: Dataset) -> None:
     found = analysis.measure(recommend_all(made, split.test, n_jobs=1), split.test)
     # Lists in no order would find a fifth or less of this: 24 of 120 songs are put aside at most
     assert found.list_summary().loc["NDCG@20", "mean"] > 0.2
+
+
+def test_the_example_of_the_page_runs(ml_ds: Dataset) -> None:
+    (example,) = examples("LensKit")
+    exec(example.replace("pipeline, 42", "pipeline, 1_000"), {"dataset": ml_ds})

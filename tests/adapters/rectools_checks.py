@@ -10,6 +10,7 @@ from rectools.dataset import Dataset, IdMap, Interactions
 from rectools.metrics import NDCG, Recall
 from rectools.model_selection import LastNSplitter, cross_validate
 from rectools.models import PopularModel, load_model, model_from_config
+from tests.adapters.page import examples
 from tests.adapters.plays import some_plays
 
 from dcpf import DCPF, Counts
@@ -148,3 +149,8 @@ def test_ids_may_be_strings() -> None:
     assert isinstance(data.item_id_map, IdMap)
     found = made().fit(data).recommend(["u1000"], data, k=3, filter_viewed=True)
     assert found[Columns.Item].str.startswith("i").all()
+
+
+def test_the_example_of_the_page_runs() -> None:
+    (example,) = examples("RecTools")
+    exec(example, {"interactions": PLAYS, "users": USERS, "items": [53, 80]})
