@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import dcpf
-from dcpf.adapters.voyager import ItemIndex
 from dcpf.simulate import listening_data
+
+pytest.importorskip("voyager")  # which has no wheels for Python 3.13 and later that work
+
+from dcpf.adapters.voyager import ItemIndex
 
 TRUTH = listening_data(np.random.default_rng(0), n_users=120, n_songs=300)
 COUNTS = dcpf.Counts.from_matrix(TRUTH.counts, TRUTH.users, TRUTH.songs)
