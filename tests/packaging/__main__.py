@@ -4,8 +4,8 @@
 
 A wheel is built from the sdist and must be the same as one from the checkout. The tests run in the unpacked sdist,
 against the wheel, which is installed in a new environment: with the newest versions of all dependencies, or with
---lowest the oldest that pyproject.toml allows. From the environment of the last step a program is type-checked as a
-user would do it. Needs git, and packages to download.
+--lowest the oldest that pyproject.toml allows. With the newest, a program is also type-checked as a user would do it.
+Needs git, and packages to download.
 """
 
 import argparse
@@ -51,8 +51,11 @@ def test(environment: Environment, wheel: Path, sdist: Path, folder: Path, tests
     unpacked = folder / sdist.name.removesuffix(".tar.gz")
     where = "import dcpf, sys; sys.exit(not dcpf.__file__.startswith(sys.prefix))"
     environment.run("-c", where, cwd=unpacked)
-    type_check(environment, folder)
-    environment.run("-m", "pytest", "--quiet", "-p", "no:cacheprovider", *tests, cwd=unpacked)
+    if not lowest:
+        type_check(environment, folder)
+    # Types and style are a matter of the newest tools: old ones, and numpy's old types, see other faults
+    chosen = ["--ignore=tests/test_house.py", *tests] if lowest else tests
+    environment.run("-m", "pytest", "--quiet", "-p", "no:cacheprovider", *chosen, cwd=unpacked)
 
 
 def type_check(environment: Environment, folder: Path) -> None:

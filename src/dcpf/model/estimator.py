@@ -383,7 +383,7 @@ class DCPF(
             raise ValueError(f"init: {name} must have shape ({rows}, {self._size}), found {array.shape}")
         if not (np.isfinite(array).all() and (array > 0.0).all()):
             raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
-        level = float(np.max(self.init[0])) * float(np.max(self.init[1]))
+        level = math.prod(float(np.asarray(one).max()) for one in self.init)
         if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self._size:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
