@@ -174,7 +174,7 @@ def _checked(excitation: Excitation, items: int) -> Excitation:
     types = [array.dtype.name for array in (sources, strength, mass)] == ["int32", "float32", "float64"]
     _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
     _check(
-        not sources.size or bool(0 <= sources.min() and sources.max() <= items), "the excitation has unknown items"
+        not sources.size or bool(sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items"
     )
     numbers = [excitation.weight, excitation.scale, excitation.share]
     _check(all(isinstance(one, float) and 0.0 < one < math.inf for one in numbers), f"the excitation has {numbers}")
