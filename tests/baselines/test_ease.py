@@ -80,7 +80,10 @@ def test_the_limit_on_items_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"regularization": 0.0}, "regularization must be a finite number > 0, found 0.0"),
         ({"regularization": np.nan}, "regularization must be a finite number > 0, found nan"),
         ({"regularization": "much"}, "regularization must be .* found 'much'"),
-        ({"weighting": "sqrt"}, "weighting must be one of 'binary', 'log', 'raw', found 'sqrt'"),
+        (
+            {"weighting": "sqrt"},
+            "weighting must be one of 'binary', 'log', 'raw', or a function of counts, found 'sqrt'",
+        ),
     ],
 )
 def test_impossible_parameters_are_named(parameters: dict[str, object], words: str) -> None:

@@ -25,8 +25,9 @@ class ImplicitALS(Factors):
         The weight of a pair that was seen is alpha times what X has; all others have weight 1.
     iterations : int
         Of all users, then all items.
-    weighting : "binary", "log" or "raw"
-        What X has in place of a count y: 1, log(1 + y), or y.
+    weighting : "binary", "log", "raw" or callable
+        What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
+        users, such as the `transform` of a fitted `dcpf.SessionCounts`.
     random_state : int
         The seed of the random start.
     """

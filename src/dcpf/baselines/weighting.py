@@ -1,19 +1,24 @@
-"""What a method that knows no counts is given in their place: ones, logarithms, or the counts as they are."""
+"""What a method that knows no counts is given in their place: ones, logarithms, the counts, or something else."""
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-Weighting = Literal["binary", "log", "raw"]
+_Named = Literal["binary", "log", "raw"]
+Weighting = _Named | Callable[[sparse.csr_array], sparse.csr_array]
 
 
 def weighted(counts: sparse.csr_array, weighting: Weighting, dtype: DTypeLike = np.float64) -> sparse.csr_array:
-    """1, log(1 + y) or y in the place of each count y."""
-    if weighting not in get_args(Weighting):
-        names = ", ".join(map(repr, get_args(Weighting)))
-        raise ValueError(f"weighting must be one of {names}, found {weighting!r}")
+    """1, log(1 + y) or y in the place of each count y, or what a function makes of the counts of some users."""
+    if callable(weighting):
+        made = weighting(counts)
+        return sparse.csr_array((made.data.astype(dtype), made.indices, made.indptr), shape=made.shape)
+    if weighting not in get_args(_Named):
+        names = ", ".join(map(repr, get_args(_Named)))
+        raise ValueError(f"weighting must be one of {names}, or a function of counts, found {weighting!r}")
     data: Any = np.ones(counts.nnz) if weighting == "binary" else counts.data
     data = np.log1p(data) if weighting == "log" else data
     return sparse.csr_array((data.astype(dtype), counts.indices, counts.indptr), shape=counts.shape)

@@ -27,7 +27,7 @@ def at_least(counts: "Counts", min_per_user: int, min_per_item: int, repeat: boo
         left = users.sum() + items.sum()
         items = _pairs_with(by_item, users) >= min_per_item
         users = _pairs_with(pairs, items) >= min_per_user
-        changed = repeat and users.sum() + items.sum() < left
+        changed = repeat and bool(users.sum() + items.sum() < left)
     items &= _pairs_with(by_item, users) >= min(min_per_item, 1)  # once round, an item may have lost all its users
     if not _pairs_with(pairs, items)[users].any():
         raise InvalidCounts(

@@ -25,6 +25,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF
 from dcpf.model.checkpoint import Checkpoint, facts_of
 from dcpf.model.climbing import Climb
+from dcpf.model.fitted import generator
 from dcpf.progress import ProgressBar
 from dcpf.ranking.lists import Catalogue
 from dcpf.store.checkpoint import MORE
@@ -121,7 +122,7 @@ def _states(model: DCPF, ascent: Ascent, manifest: Manifest, keeper: Keeper) -> 
     """The loop of one machine, from its start or from what was kept."""
     if keeper.position is not None:
         return model._states(ascent, keeper.position.state.element, keeper.position.state)
-    rng, dtype = np.random.default_rng(model.random_state), np.dtype(model.dtype)
+    rng, dtype = generator(model.random_state), np.dtype(model.dtype)
     start = random_start(manifest, model._size, rng, dtype)
     return model._states(ascent, elements.get(model.element), start)
 

@@ -179,4 +179,4 @@ def _log_coefficient(
     log_peak = log_f(radius[:, None].astype(np.complex128))
     logs = log_f((radius[:, None] * np.exp(1j * angle)).astype(np.complex128)) - log_peak - 1j * k[:, None] * angle
     mean = np.exp(logs).real.mean(axis=1) * reach / np.pi
-    return cast(Floats, log_peak[:, 0].real - k * np.log(radius) + np.log(mean))
+    return np.asarray(log_peak[:, 0].real - k * np.log(radius) + np.log(mean), dtype=np.float64)

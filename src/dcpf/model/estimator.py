@@ -26,7 +26,7 @@ from dcpf.kernels.threads import Threads, thread_count
 from dcpf.model.checkpoint import Checkpoint
 from dcpf.model.climbing import Climb
 from dcpf.model.describing import Describing
-from dcpf.model.fitted import check_whole, has_ids, warn_caller
+from dcpf.model.fitted import check_whole, generator, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving
 from dcpf.model.streaming import Streaming
@@ -359,7 +359,7 @@ class DCPF(
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            drawn, H = random_start(data, self._size, np.random.default_rng(self.random_state), dtype)
+            drawn, H = random_start(data, self._size, generator(self.random_state), dtype)
             if self.warm_start and hasattr(self, "item_posterior_"):
                 if self._n_features_out != self._size:
                     raise ValueError(
@@ -387,7 +387,7 @@ class DCPF(
             raise ValueError(f"init: {name} must have shape ({rows}, {self._size}), found {array.shape}")
         if not (np.isfinite(array).all() and (array > 0.0).all()):
             raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
-        level = float(np.max(self.init[0])) * float(np.max(self.init[1]))
+        level = math.prod(float(np.asarray(one).max()) for one in self.init)
         if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self._size:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "

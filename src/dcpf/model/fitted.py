@@ -266,6 +266,13 @@ def check_whole(*, least: int = 1, **given: object) -> None:
             raise ValueError(f"{name} must be a whole number >= {least}, found {value!r}")
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """The generator of a parameter `random_state`. numpy itself takes a RandomState only from 2.2 on."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.Generator(random_state._bit_generator)
+    return np.random.default_rng(random_state)
+
+
 def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line outside of dcpf that called into it."""
     frame, level = inspect.currentframe(), 1

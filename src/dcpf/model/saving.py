@@ -173,7 +173,9 @@ def _checked(excitation: Excitation, items: int) -> Excitation:
     fits = sources.ndim == 2 and len(sources) == items and strength.shape == sources.shape and mass.shape == (items,)
     types = [array.dtype.name for array in (sources, strength, mass)] == ["int32", "float32", "float64"]
     _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
-    _check(not sources.size or (sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items")
+    _check(
+        not sources.size or bool(sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items"
+    )
     numbers = [excitation.weight, excitation.scale, excitation.share]
     _check(all(isinstance(one, float) and 0.0 < one < math.inf for one in numbers), f"the excitation has {numbers}")
     return excitation

@@ -17,7 +17,7 @@ from dcpf.inference.stochastic import Stream
 from dcpf.inference.updates import Gammas, update_factors
 from dcpf.inference.users import Users
 from dcpf.kernels.threads import Threads
-from dcpf.model.fitted import check_whole, has_ids
+from dcpf.model.fitted import check_whole, generator, has_ids
 from dcpf.model.updating import Places, Updating, merge, merge_names, replace_rows
 
 _PASSES_OF_A_FIT = 20.0  # a fitted model has settled: new users move it as late batches do
@@ -110,7 +110,7 @@ class Streaming(Updating):
         return Counts.from_matrix(counts.matrix, users, counts.items)
 
     def _begin(self, batch: sparse.csr_array) -> Stream:
-        rng, dtype, items = np.random.default_rng(self.random_state), np.dtype(self.dtype), int(batch.shape[1])
+        rng, dtype, items = generator(self.random_state), np.dtype(self.dtype), int(batch.shape[1])
         level = np.sqrt(batch.nnz / (batch.shape[0] * items * self._size))
         start = (level * rng.exponential(size=(items, self._size))).astype(dtype)
         return stochastic.begin(elements.get(self.element), start)
@@ -123,7 +123,7 @@ class Streaming(Updating):
         if items == len(H.shape):
             return stream
         # A new item has what an item has on average, a little different in each component
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         shape = (H.shape.mean(axis=0) * rng.exponential(size=(items, H.shape.shape[1]))).astype(H.shape.dtype)
         row_rate = np.full(items, self._typical_rates[1])
         shape = np.maximum(shape, shape.dtype.type(self._settings_.shape_prior[1]))

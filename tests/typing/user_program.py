@@ -1,0 +1,71 @@
+"""A program as a user may write it. It is not run: mypy reads it in strict mode, and each assert_type must hold."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import dcpf
+from dcpf import DCPF, Counts, Iteration, SessionCounts
+from dcpf.elements import Element, Logarithmic
+from dcpf.evaluation import Evaluation
+
+
+def told(iteration: Iteration) -> bool:
+    """End a fit early."""
+    assert_type(iteration.number, int)
+    assert_type(iteration.bound, float)
+    return iteration.seconds > 60.0
+
+
+def from_file(path: Path) -> DCPF:
+    """Read, fit, save, load."""
+    counts = dcpf.read_counts(path)
+    assert_type(counts, Counts)
+    model = DCPF(n_components=20, element=Logarithmic(p=0.3), callback=told, random_state=0).fit(counts)
+    assert_type(model, DCPF)
+    model.save(path.with_suffix(".safetensors"))
+    return dcpf.load(path.with_suffix(".safetensors"))
+
+
+def asked(model: DCPF) -> list[str]:
+    """All kinds of questions."""
+    assert_type(model.element_, Element)
+    assert_type(model.bounds_, NDArray[np.float64])
+    assert_type(model.user_factors, NDArray[np.floating])
+    items, scores = model.recommend("alice", n=5, deny=["song-1"])
+    for item, score in zip(items, scores, strict=True):
+        print(item, score)
+    frame = model.recommend(["alice", "bob"]).to_frame()
+    why = model.explain("alice", "song-9")
+    assert_type(why.score, float)
+    model.predict_pairs("alice", ["song-9"]).at_least(3)
+    model.partial_fit_users(sparse.csr_array([[1, 0, 2]]), users=["carol"]).forget_users(["carol"])
+    return [str(row) for row in frame.rows()]
+
+
+def judged(counts: Counts) -> Evaluation:
+    """Hold out, fit, evaluate, compare."""
+    train, test = counts.split(test_fraction=0.2, seed=0)
+    assert_type(train, Counts)
+    found = dcpf.evaluate(DCPF(20).fit(train), test, k=20)
+    other = dcpf.evaluate(DCPF.paper(20).fit(train), test, k=20)
+    print(found.compare(other))
+    assert_type(found.mean("ndcg"), float)
+    return found
+
+
+def weighted(counts: sparse.csr_array[Any]) -> Any:
+    """Counts as sessions, for another method."""
+    return SessionCounts(n_components=20).fit(counts).transform(counts)
+
+
+def excuse(matrix: NDArray[np.int64]) -> str:
+    """What is wrong is told by exceptions with names."""
+    try:
+        DCPF().fit(matrix).recommend(99)
+    except (dcpf.InvalidCounts, dcpf.UnknownId, dcpf.ModelFormatError) as error:
+        return str(error)
+    return dcpf.__version__
