@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def memory() -> int:
     return min(limit for limit in limits if limit is not None)
 
 
+@cache
 def _of_machine() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -42,6 +44,7 @@ def _of_machine() -> int | None:
         return 2**63
 
 
+@cache  # asked for with each array
 def _of_container() -> int | None:
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()

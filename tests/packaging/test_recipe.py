@@ -34,4 +34,4 @@ def test_all_is_every_extra_that_a_user_may_want() -> None:
     extras = set(PROJECT["optional-dependencies"])
     (everything,) = PROJECT["optional-dependencies"]["all"]
     named = set(everything.removeprefix("dcpf[").removesuffix("]").split(","))
-    assert named == extras - {"all", "test", "benchmarks", "docs"}
+    assert named == extras - {"all", "test", "benchmarks", "docs", "examples"}

@@ -27,7 +27,7 @@ def thread_count(n_jobs: Any) -> int:
         raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
         return max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
-    return min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
+    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
 
 
 class Threads:
