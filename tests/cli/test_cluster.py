@@ -1,7 +1,14 @@
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -45,3 +52,44 @@ def test_options_that_do_not_go_together_are_refused(plays: Path, options: list[
     done = CliRunner().invoke(app, ["fit", str(plays), "-o", str(plays.parent / "m.safetensors"), *options])
     assert done.exit_code == 2
     assert any(one in done.output for one in said.split("|")), done.output
+
+
+def test_a_driver_that_is_killed_leaves_no_process_and_goes_on_to_the_same_model(plays: Path) -> None:
+    folder, marker = plays.parent, f"dcpf-test-{os.getpid()}-{time.monotonic_ns()}"
+    options = ["fit", str(plays), "--components", "3", "--max-iter", "60", "--tol", "0", "--neighbors", "0"]
+    there = [
+        *options,
+        "-o",
+        str(folder / "there.safetensors"),
+        "--workers",
+        "1",
+        "--checkpoint",
+        str(folder / "kept"),
+    ]
+    command = [sys.executable, "-m", "dcpf", *there]
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"DCPF_MARKER": marker})
+    until = time.monotonic() + 120
+    while not (folder / "kept" / "checkpoint.json").exists() and time.monotonic() < until:
+        assert driver.poll() is None
+        time.sleep(0.02)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    while of_driver := marked(marker):
+        assert time.monotonic() < until + 60, f"still there: {of_driver}"
+        time.sleep(0.1)
+    assert not (folder / "there.safetensors").exists()
+    for arguments in ([*there, "--resume"], [*options, "-o", str(folder / "here.safetensors")]):
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+    assert (folder / "there.safetensors").read_bytes() == (folder / "here.safetensors").read_bytes()
+    assert not (folder / "kept").exists()
+
+
+def marked(marker: str) -> list[int]:
+    """The processes that have this in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("DCPF_MARKER") == marker and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found

@@ -56,9 +56,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Read what was kept."""
+    """Read what was kept: all of it, or these."""
 
     folder: str
+    only: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

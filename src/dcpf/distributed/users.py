@@ -144,7 +144,7 @@ class RemoteUsers:
 
     def recall(self, folder: str, numbers: tuple[int, ...]) -> list[Remote]:
         """Go on from what was kept, with the q(W) of these numbers."""
-        self._start_from(folder)
+        self._start_from(folder, numbers)
         self._nowhere = set(range(len(self._manifest.blocks)))
         self._numbers = max((self._numbers, *numbers))
         found = {number: self._handle(number) for number in sorted(set(numbers))}
@@ -155,8 +155,8 @@ class RemoteUsers:
         self._put.clear()
         self._engine.everywhere(worker.end, self._plan.fit)
 
-    def _start_from(self, folder: str) -> None:
-        self._log = [Recall(folder)]
+    def _start_from(self, folder: str, only: tuple[int, ...] | None = None) -> None:
+        self._log = [Recall(folder, only)]
         self._items.clear()
         self._put.clear()
 

@@ -112,8 +112,9 @@ class _Blocks:
                     W.pop(one, None)
             case Keep(folder):
                 _keep(Folder(folder), number, W)
-            case Recall(folder):
-                state.W = _recall(Folder(folder), number)
+            case Recall(folder, only):
+                kept = _recall(Folder(folder), number)
+                state.W = {one: q for one, q in kept.items() if only is None or one in only}
             case Give(one):
                 return None, W[one]
             case Export(one, folder):
