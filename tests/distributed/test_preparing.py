@@ -151,3 +151,21 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
         name: (array.dtype, array.tobytes()) for name, array in arrays.items()
     }
     assert [one.name for one in (tmp_path / "a" / "b").iterdir()] == ["some"]
+
+
+def test_a_folder_with_other_files_is_never_emptied(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    with pytest.raises(ValueError, match=r"mine holds other files .*thesis\.txt.*--prepared"):
+        prepare(str(files), str(tmp_path / "mine"), Here(), {})  # type: ignore[arg-type]
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
+
+
+def test_what_was_prepared_from_older_files_is_not_taken_for_newer(files: Path, small_blocks: None) -> None:
+    from dcpf.distributed.manifest import manifest_of
+
+    folder, first = prepared(files)
+    assert manifest_of(folder.address, first.source) == first
+    plays(seed=5).write_parquet(files / "part-9.parquet")
+    _, second = prepared(files)
+    assert manifest_of(folder.address, second.source) == second

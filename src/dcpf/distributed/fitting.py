@@ -92,7 +92,7 @@ def fit(
             if watch is not None:
                 watch(times)
 
-        plan = Plan(uuid.uuid4().hex, folder.address, settings)
+        plan = Plan(uuid.uuid4().hex, folder.address, manifest.source, settings)
         checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest, told)
         for line in (*manifest.notes, _told(manifest, engine), *checkpoint.notes):
             bar.say(line)

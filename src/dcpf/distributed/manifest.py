@@ -75,10 +75,10 @@ class Manifest:
 
 
 @lru_cache(maxsize=4)
-def manifest_of(address: str) -> Manifest:
-    """The manifest of a folder that is prepared."""
+def manifest_of(address: str, source: str) -> Manifest:
+    """The manifest of a folder that was prepared from this source."""
     found = Manifest.read(Folder(address))
-    if found is None:
+    if found is None or found.source != source:
         raise FileNotFoundError(f"{address} holds no prepared counts any more; prepare them again")
     return found
 

@@ -7,6 +7,7 @@ range is one user if that user has enough. Where blocks begin is decided as it i
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +36,7 @@ from dcpf.readers.parquet import ENDINGS
 
 _SAMPLES = 1000  # users of a file that stand for all of them when ranges are chosen
 _LARGEST = 2**31 - 1
+_OURS = re.compile(r"manifest\.json|items\.parquet|users-\d+\.parquet|draft$|fit-[0-9a-f]{32}$|.*\.draft$")
 Columns = dict[str, str | int | None]
 
 
@@ -69,6 +71,12 @@ def prepare(
     if found is not None and found.source == source:
         say(f"{data} was prepared already, in {prepared}")
         return found
+    foreign = [name for name in folder.names() if not _OURS.match(name)]
+    if foreign:
+        raise ValueError(
+            f"{prepared} holds other files than prepared counts, such as {foreign[0]!r}, which would be lost; name a "
+            "new or empty folder (prepared=, --prepared)"
+        )
     folder.remove()
     say(f"Preparing {len(files):,} file{'s' * (len(files) > 1)} of {data} in {prepared}")
     draft = folder / "draft"

@@ -6,7 +6,7 @@ from distributed import Client
 
 from dcpf.counts import Counts
 from dcpf.distributed.engine import Engine
-from dcpf.distributed.manifest import manifest_of, read_block, read_items
+from dcpf.distributed.manifest import Manifest, manifest_of, read_block, read_items
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.model import DCPF
 
@@ -28,14 +28,16 @@ def recommend(
     know are passed over. Returns the number of users.
     """
     engine, address = Engine(client, insecure=insecure), absolute(prepared)
-    manifest = manifest_of(address)
-    task = (_without_users(model), address, absolute(output), n, exclude_seen)
+    manifest = Manifest.read(Folder(address))
+    if manifest is None:
+        raise FileNotFoundError(f"{address} holds no prepared counts: dcpf.distributed.fit prepares them")
+    task = (_without_users(model), address, manifest.source, absolute(output), n, exclude_seen)
     return sum(engine.each(_recommend_block, [(number,) for number in range(len(manifest.blocks))], task))
 
 
-def _recommend_block(task: tuple[DCPF, str, str, int, bool], number: int) -> int:
-    model, prepared, output, n, exclude_seen = task
-    folder, manifest = Folder(prepared), manifest_of(prepared)
+def _recommend_block(task: tuple[DCPF, str, str, str, int, bool], number: int) -> int:
+    model, prepared, source, output, n, exclude_seen = task
+    folder, manifest = Folder(prepared), manifest_of(prepared, source)
     users, matrix = read_block(folder, manifest, number)
     counts = Counts(matrix, users, read_items(folder))
     lists = model.recommend(history=counts, n=n, exclude_seen=exclude_seen).to_frame()

@@ -58,18 +58,24 @@ class Folder:
             os.fsync(file.fileno())
         Path(draft).replace(path)
 
+    def names(self) -> list[str]:
+        """What lies in it."""
+        if not self._files.exists(self._path):
+            return []
+        return sorted(path.rstrip("/").rsplit("/", 1)[-1] for path in self._files.ls(self._path, detail=False))
+
     def remove(self) -> None:
         """The whole folder, if it is there."""
         if self._files.exists(self._path):
             self._files.rm(self._path, recursive=True)
 
     def files(self, endings: tuple[str, ...]) -> list[tuple[str, str]]:
-        """All files of these endings below, or the one that this is: the address of each, and its version."""
+        """All files of these endings in it, or the one that this is: the address of each, and its version."""
         self._files.invalidate_cache()
         if self._files.isfile(self._path):
             found = {self._path: self._files.info(self._path)}
         else:
-            found = self._files.find(self._path, detail=True)
+            found = {one["name"]: one for one in self._files.ls(self._path, detail=True) if one["type"] == "file"}
             names = {path: path.rsplit("/", 1)[-1] for path in found}
             found = {
                 path: found[path]

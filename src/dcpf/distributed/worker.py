@@ -35,6 +35,7 @@ class Plan:
 
     fit: str  # tells it from all others
     prepared: str  # the address of the folder with the blocks
+    source: str  # what they were prepared from
     settings: Settings
 
 
@@ -75,7 +76,7 @@ class _Blocks:
     """The blocks of one fit that this process has."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.folder, self.manifest = plan, Folder(plan.prepared), manifest_of(plan.prepared)
+        self.plan, self.folder, self.manifest = plan, Folder(plan.prepared), manifest_of(plan.prepared, plan.source)
         self.threads = Threads(_threads_here())
         self.counts = np.array(self.manifest.counts, dtype=np.int64)
         self.sweep = BlockSweep(self.counts, plan.settings, self.threads)
