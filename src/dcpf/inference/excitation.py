@@ -33,7 +33,7 @@ Places = NDArray[np.int64]
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
-_MAX_ITER, _TOL = 20, 1e-2
+_MAX_ITER, _TOL = 10, 1e-2
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
 
