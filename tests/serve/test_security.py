@@ -15,11 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serve.models import HOSTILE, TOKEN, get, post, save, serving, serving_app
+from tests.serve.models import HOSTILE, TOKEN, app_of, get, post, save, serving, serving_app
 
 import dcpf
 from dcpf.serve import looking
-from dcpf.serve.app import app_of, make_app
+from dcpf.serve.app import make_app
 from dcpf.serve.gate import LARGEST_BODY, Gate, Rules, hostname
 from dcpf.serve.loading import load
 from dcpf.serve.metrics import Metrics

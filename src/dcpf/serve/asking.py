@@ -1,16 +1,15 @@
 """Who asks, as a request tells it: a known user, a history, or both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from dcpf.counts import Counts, Id, Ids
+from dcpf.counts import LARGEST_COUNT, Counts, Id, Ids
 from dcpf.model.asking import Asked
 from dcpf.serve.loaded import Loaded
 
-_LARGEST = 2**31 - 1  # a count
 _NOBODY = 0  # whose history it is when no user is named
 
 
@@ -86,14 +85,9 @@ def _counted(loaded: Loaded, history: Iterable[tuple[Id, int]]) -> tuple[sparse.
             unknown.append(typed)
         elif count:
             counts[place] = counts.get(place, 0) + count
-            if counts[place] > _LARGEST:
+            if counts[place] > LARGEST_COUNT:
                 raise ValueError(f"history: the counts of {loaded.items.name(place)!r} add up to more than 2^31-1")
     places = np.array(sorted(counts), dtype=np.int32)
     data = np.array([counts[int(place)] for place in places], dtype=np.int64)
     row = sparse.csr_array((data, places, [0, len(places)]), shape=(1, len(loaded.model.items_)))
     return row, unknown
-
-
-def pairs(history: Mapping[str, int] | Iterable[tuple[Id, int]] | None) -> Iterable[tuple[Id, int]] | None:
-    """A history as pairs, however it was written."""
-    return history.items() if isinstance(history, Mapping) else history

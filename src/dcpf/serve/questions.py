@@ -5,6 +5,8 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from dcpf.counts import LARGEST_COUNT
+
 MOST = 1000  # items in a list, or to predict
 MOST_WHY = 20
 MOST_USERS = 100  # in a request
@@ -13,7 +15,7 @@ LONGEST = 1000  # characters of an id or a search
 
 Text = Annotated[StrictStr, Field(max_length=LONGEST)]
 AnyId = StrictInt | Text
-Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
+Count = Annotated[StrictInt, Field(ge=0, le=LARGEST_COUNT)]
 ItemList = Annotated[list[AnyId], Field(max_length=MOST_ITEMS)]
 
 # In a query everything is text: an id of digits is found among integers
