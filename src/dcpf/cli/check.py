@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Model, UserColumn, bar, check_least, columns, load, read
-from dcpf.cli.output import check_output, plain, print_json, remark
+from dcpf.cli.output import check_figure, plain, print_json, remark
 
 
 def check(
@@ -35,11 +35,7 @@ def check(
     from dcpf.experiments import figures
 
     if output is not None:
-        check_output(output, inputs=(model, counts), endings=figures.ENDINGS)
-        try:
-            figures.need_matplotlib()
-        except ImportError as error:
-            raise ValueError(f"{output}: {error}") from None
+        check_figure(output, inputs=(model, counts))
     fitted = load(model)
     given = None if counts is None else read(counts, **columns(user_column, item_column, count_column))
     with bar("drawing") as progress:

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcpf.cli.inputs import Json, bar, check_least
-from dcpf.cli.output import check_output, console, plain, print_json, several, size, table, write_frames
+from dcpf.cli.output import (
+    check_output,
+    console,
+    notes,
+    plain,
+    print_json,
+    several,
+    size,
+    suggest,
+    table,
+    write_frames,
+)
 
 if TYPE_CHECKING:
-    from dcpf.counts import Counts
     from dcpf.readers.paper import DataSet, Figures
 
 _ENDINGS = (".parquet", ".csv")
@@ -75,7 +85,8 @@ def data(
             name, file, users=users, items=items, whole=whole, min_per_user=min_per_user, min_per_item=min_per_item,
             seed=seed, progress=progress,
         )  # fmt: skip
-    _remark(file, counts, time.perf_counter() - began)
+    console(stderr=True).print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
+    notes(counts.notes)
     write_frames(output, counts.to_frame().iter_slices(_ROWS_AT_A_TIME))
     here = paper.Figures.of(counts)
     if json:
@@ -105,13 +116,6 @@ def _list(*, as_json: bool) -> None:
         screen.print(f"  dcpf data {one.name} {one.file} -o {one.name}.parquet", soft_wrap=True)
 
 
-def _remark(file: Path, counts: "Counts", seconds: float) -> None:
-    screen = console(stderr=True)
-    screen.print(f"Read {plain(file)} in {seconds:.1f} s", soft_wrap=True)
-    for note in counts.notes:
-        screen.print(f"  {plain(note)}", soft_wrap=True)
-
-
 def _as_dict(figures: "Figures") -> dict[str, Any]:
     return {**asdict(figures), "share": figures.share, "ratio": figures.ratio}
 
@@ -133,12 +137,8 @@ def _tell(chosen: "DataSet", here: "Figures", output: Path, *, has_names: bool) 
     screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
     path = shlex.quote(str(output))
     names = f" --names {path}" if has_names else ""
-    screen.print("\nNext:")
-    for command in (
-        f"dcpf reproduce {chosen.name} {path}",
-        f"dcpf fit {path}{names} -o {shlex.quote(str(output.with_suffix('.safetensors')))}",
-    ):
-        screen.print(f"  {plain(command)}", soft_wrap=True)
+    model = shlex.quote(str(output.with_suffix(".safetensors")))
+    suggest([f"dcpf reproduce {chosen.name} {path}", f"dcpf fit {path}{names} -o {model}"])
 
 
 _ROWS = {

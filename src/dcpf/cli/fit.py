@@ -26,6 +26,8 @@ from dcpf.cli.inputs import (
     CountColumn,
     ItemColumn,
     Json,
+    MinPerItem,
+    MinPerUser,
     Threads,
     UserColumn,
     catalogue,
@@ -34,8 +36,20 @@ from dcpf.cli.inputs import (
     find_items,
     load,
     read,
+    without_rare,
 )
-from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size
+from dcpf.cli.output import (
+    check_output,
+    console,
+    notes,
+    number,
+    plain,
+    print_json,
+    remark,
+    several,
+    size,
+    suggest,
+)
 from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
@@ -104,8 +118,8 @@ def fit(
     ] = False,
     round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False,
     cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
+    min_per_user: MinPerUser = 1,
+    min_per_item: MinPerItem = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     max_iter: Annotated[int, typer.Option(help="Stop after so many iterations in any case.")] = 500,
     tol: Annotated[float, typer.Option(help="Stop when the bound rises by less than this part of it.")] = 1e-5,
@@ -178,11 +192,9 @@ def fit(
             skip_bad_lines=skip_bad_lines,
             round_counts=round_counts,
         )
-        if max(min_per_user, min_per_item) > 1:
-            counts = counts.filter(min_per_user, min_per_item)
+        counts = without_rare(counts, min_per_user, min_per_item)
         counts = counts if cap is None else counts.cap(cap)
-        for note in counts.notes:
-            console(stderr=True).print(f"  {plain(note)}", soft_wrap=True)
+        notes(counts.notes)
         learn = partial(model.fit, replace(counts, notes=()))
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
@@ -313,7 +325,7 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
 
 def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
     """Commands to try, with ids of this model."""
-    about, screen = model.describe(1, 1), console()
+    about = model.describe(1, 1)
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
         _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
@@ -324,9 +336,7 @@ def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> No
         place = model.items_.find(best[0])
         named = catalogue(model).named(0 if place is None else place)
         commands.append(_command("explain", output, user=user.id, item=_shortest(model, best[0], named)))
-    screen.print("\nNext:")
-    for command in (*commands, _command("inspect", output)):
-        screen.print(f"  {plain(command)}", soft_wrap=True)
+    suggest([*commands, _command("inspect", output)])
 
 
 def _command(command: str, model: Path, **options: "Id") -> str:

@@ -27,6 +27,8 @@ UserColumn = Annotated[
 ]
 ItemColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the items.")]
 CountColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the counts.")]
+MinPerUser = Annotated[int, typer.Option(help="Drop users with fewer items.")]
+MinPerItem = Annotated[int, typer.Option(help="Drop items with fewer users.")]
 Threads = Annotated[int | None, typer.Option(help="Threads to use.  [default: all cores]")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -68,6 +70,11 @@ def read(path: Path, **options: Any) -> "Counts":
 
     with bar(f"reading {path.name}", of_bytes=True) as progress:
         return read_counts(path, progress=progress, **options)
+
+
+def without_rare(counts: "Counts", min_per_user: int, min_per_item: int) -> "Counts":
+    """Without users and items that have too few. Those with nothing at all stay, unless something is asked for."""
+    return counts.filter(min_per_user, min_per_item) if max(min_per_user, min_per_item) > 1 else counts
 
 
 def load(path: Path, threads: int | None = None) -> "DCPF":
