@@ -11,7 +11,6 @@ from dcpf.counts import Counts, Ids, InvalidCounts
 from dcpf.model.fitted import has_ids
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
