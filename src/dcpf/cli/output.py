@@ -124,7 +124,7 @@ def print_json(value: Any) -> None:
 
 
 def without_nan(value: Any) -> Any:
-    """The same with None for NaN and infinity, which JSON does not know."""
+    """A value with None for NaN and infinity, which JSON does not know."""
     if isinstance(value, dict):
         return {key: without_nan(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -156,7 +156,7 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
 
 
 def check_figure(path: Path, *, inputs: Sequence[Path | None]) -> None:
-    """The same for a figure, for which matplotlib must be there."""
+    """As `check_output`, of a figure, for which matplotlib must be there."""
     from dcpf.experiments.figures import ENDINGS, need_matplotlib
 
     check_output(path, inputs=inputs, endings=ENDINGS)

@@ -134,7 +134,7 @@ class _Ranking:
                 self._values[name][first + some, j] = metric(lists)
 
     def result(self) -> Evaluation:
-        """What came out."""
+        """The metrics of all users, and what is to be said of them."""
         users = len(self._given.users)
         if self._empty == users:
             raise ValueError(

@@ -38,7 +38,7 @@ class Likelihood:
 
     @property
     def occurrence_per_entry(self) -> float:
-        """The same for whether there is a count at all."""
+        """The log-likelihood of who has what, whatever the count, over the number of pairs that have one."""
         return self.occurrence / self.entries
 
     def to_dict(self) -> dict[str, Any]:

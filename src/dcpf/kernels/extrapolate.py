@@ -32,7 +32,7 @@ def extrapolate_single(
     push: float,
     least: float,
 ) -> None:
-    """The same in float32."""
+    """As extrapolate, in float32."""
     push_single, least_single = np.float32(push), np.float32(least)
     for i in range(start, stop):
         out[i] = max(new[i] * fast_exp_single(push_single * fast_log_single(new[i] / old[i])), least_single)

@@ -119,7 +119,7 @@ class User(TypedDict):
 
 
 class HistoryPart(ReadCount):
-    """And what it adds to a score."""
+    """A count of a history, and what it adds to a score."""
 
     part: float
 
@@ -382,7 +382,7 @@ class Check(TypedDict):
 
 
 class Health(TypedDict):
-    """That the process answers."""
+    """The process answers."""
 
     status: str
 

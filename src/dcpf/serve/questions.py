@@ -100,7 +100,7 @@ class RecommendQuestion(Question):
 
 
 class PredictQuestion(Question):
-    """What of whom."""
+    """Which items to predict, and for whom."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"user": "alice", "items": ["song-4", "song-7"]}]}
@@ -110,7 +110,7 @@ class PredictQuestion(Question):
 
 
 class ExplainQuestion(Question):
-    """Why what for whom."""
+    """Which item to explain, and to whom."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"history": {"song-4": 12}, "item": "song-7"}]}

@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As long as requests are taken, signals are."""
+        """Take SIGINT and SIGTERM as long as requests are taken, and give them back afterwards."""
         before = {one: signal.signal(one, self._take) for one in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
