@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import dcpf
+
+hypothesis.settings.register_profile("dcpf", deadline=None)  # no test fails for the time it takes
+hypothesis.settings.load_profile("dcpf")
 
 
 def pytest_configure() -> None:

@@ -8,7 +8,7 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import Exciting, Lists, excite_rows, excited_at, hits_of, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excite, excited_at, hits_of, learn_strengths
 from dcpf.kernels.threads import Threads
 
 USERS, ITEMS, MOST = 30, 14, 5
@@ -42,17 +42,17 @@ def test_rates_at_pairs(power):
     np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-12)
 
 
-def test_scores_of_all_columns():
+def test_what_a_row_excites():
     _, given, lists, x, S = example()
     by_source = sparse.csr_array(S.astype(np.float32))
-    scores, out = np.ones((3, ITEMS + 2), np.float32), np.empty((3, ITEMS))
-    excite_rows(5, given, (by_source.indptr.astype(np.int64), by_source.indices, by_source.data), out, scores)
-    np.testing.assert_allclose(scores[:, :ITEMS], 1.0 + (x @ S)[5:8], rtol=1e-6)
-    assert (scores[:, ITEMS:] == 1.0).all()
+    targets = Targets(by_source.indptr.astype(np.int64), by_source.indices, by_source.data)
+    places, out = np.random.default_rng(2).permutation(ITEMS).astype(np.int32), np.zeros(ITEMS)
+    excite(given, 6, targets, places, out)
+    np.testing.assert_allclose(out[places], (x @ S)[6], rtol=1e-6)
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
     excited_at(0, USERS, pairs, given, lists, 1, one_by_one)
-    np.testing.assert_array_equal(out[1], one_by_one)  # to the bit
+    np.testing.assert_array_equal(out[places], one_by_one)  # to the bit
 
 
 @pytest.mark.parametrize("far", [0, 16])

@@ -6,17 +6,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from dcpf.kernels.excitation import Exciting, Targets
 from dcpf.kernels.threads import Threads
-from dcpf.ranking import top
-from dcpf.ranking.top import Ranked, top_n
+from dcpf.kernels.tiles import WIDTH
+from dcpf.ranking.top import Excited, Ranked, tiled, top_n
 
 
 def nothing(rows: int, columns: int) -> sparse.csr_array:
     return sparse.csr_array((rows, columns), dtype=np.int64)
 
 
-def by_sorting(W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array) -> list[list[int]]:
-    scores = W.astype(np.float64) @ H.T.astype(np.float64)
+def rank(
+    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, threads: Threads, excited: Excited | None = None
+) -> Ranked:
+    return top_n(W, tiled(H, np.ones(H.shape[1]), threads), n, excluded, threads, excited)
+
+
+def by_sorting(
+    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, added: np.ndarray | float = 0.0
+) -> list[list[int]]:
+    scores = W.astype(np.float64) @ H.T.astype(np.float64) + added
     scores[excluded.toarray() > 0] = -1.0
     order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
     return [[int(j) for j in row if scores[r, j] >= 0.0] for r, row in enumerate(order)]
@@ -39,7 +48,7 @@ def drawn(rows: int, columns: int, k: int, dtype: str, seed: int) -> tuple[np.nd
 def test_equals_sorting_all_scores(rows: int, columns: int, n: int, dtype: str) -> None:
     W, H, excluded = drawn(rows, columns, 8, dtype, seed=rows)
     with Threads(2) as threads:
-        ranked = top_n(W, H, n, excluded, threads)
+        ranked = rank(W, H, n, excluded, threads)
     assert lists(ranked) == by_sorting(W, H, n, excluded)
     exact = W.astype(np.float64) @ H.T.astype(np.float64)
     rows_of = np.repeat(np.arange(rows), np.diff(ranked.indptr))
@@ -55,7 +64,7 @@ def test_small_whole_numbers_are_ranked_by_number_where_scores_are_equal(
     W, H = (rng.integers(0, 3, (size, 2)).astype("float32") for size in (rows, columns))
     excluded = sparse.csr_array(rng.integers(0, 2, (rows, columns)))
     with Threads(1) as threads:
-        assert lists(top_n(W, H, n, excluded, threads)) == by_sorting(W, H, n, excluded)
+        assert lists(rank(W, H, n, excluded, threads)) == by_sorting(W, H, n, excluded)
 
 
 def test_scores_that_only_float64_tells_apart_are_still_ranked_rightly() -> None:
@@ -64,7 +73,7 @@ def test_scores_that_only_float64_tells_apart_are_still_ranked_rightly() -> None
     W = rng.random((3, k)).astype("float32")
     H = (1.0 + 1e-7 * rng.integers(0, 4, (columns, k))).astype("float32")  # float32 products can't rank these
     with Threads(1) as threads:
-        assert lists(top_n(W, H, 20, nothing(3, columns), threads)) == by_sorting(W, H, 20, nothing(3, columns))
+        assert lists(rank(W, H, 20, nothing(3, columns), threads)) == by_sorting(W, H, 20, nothing(3, columns))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e150])
@@ -72,20 +81,17 @@ def test_scores_beyond_the_range_of_float32_are_ranked_rightly(scale: float) -> 
     W, H, excluded = drawn(9, 300, 5, "float64", seed=2)
     W[3:] **= 60  # from 1e-300 to 1e60 within a row
     with Threads(1) as threads:
-        assert lists(top_n(W * scale, H, 20, excluded, threads)) == by_sorting(W * scale, H, 20, excluded)
+        assert lists(rank(W * scale, H, 20, excluded, threads)) == by_sorting(W * scale, H, 20, excluded)
 
 
-def test_bits_do_not_depend_on_threads_tiles_or_company(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_do_not_depend_on_threads_order_or_company() -> None:
     W, H, excluded = drawn(150, 500, 20, "float32", seed=1)
     with Threads(1) as one, Threads(4) as four:
-        plain = top_n(W, H, 30, excluded, one)
-        alone = top_n(W[77:78], H, 30, excluded[[77]], one)
-        monkeypatch.setattr(top, "_ROWS", 16)
-        monkeypatch.setattr(top, "_COLUMNS", 64)
-        monkeypatch.setattr(top, "_WORTH_SORTING", 10**9)
-        tiled = top_n(W, H, 30, excluded, four)
+        plain = rank(W, H, 30, excluded, one)
+        alone = rank(W[77:78], H, 30, excluded[[77]], one)
+        other = top_n(W, tiled(H, np.arange(20.0) ** 3, four), 30, excluded, four)
     for name in ("indptr", "columns", "scores"):
-        np.testing.assert_array_equal(getattr(plain, name), getattr(tiled, name))
+        np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
     row = slice(*plain.indptr[77:79])
     np.testing.assert_array_equal(alone.columns, plain.columns[row])
     np.testing.assert_array_equal(alone.scores, plain.scores[row])
@@ -95,5 +101,51 @@ def test_lists_are_as_long_as_something_is_left() -> None:
     W, H = np.ones((3, 2), dtype="float32"), np.ones((4, 2), dtype="float32")
     excluded = sparse.csr_array(np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]]))
     with Threads(1) as threads:
-        assert lists(top_n(W, H, 10, excluded, threads)) == [[], [1, 3], [0, 1, 2, 3]]
-        assert len(top_n(W[:0], H, 10, excluded[:0], threads).columns) == 0
+        assert lists(rank(W, H, 10, excluded, threads)) == [[], [1, 3], [0, 1, 2, 3]]
+        assert len(rank(W[:0], H, 10, excluded[:0], threads).columns) == 0
+
+
+def excitation(rows: int, columns: int, seed: int, size: float) -> tuple[Excited, np.ndarray]:
+    """What rows have and what that excites, and the sums as an array."""
+    rng = np.random.default_rng(seed)
+    x = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    s = sparse.random_array((columns, columns), density=0.05, rng=rng, format="csr", dtype=np.float32) * np.float32(
+        size
+    )
+    given = Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+    targets = Targets(s.indptr.astype(np.int64), s.indices.astype(np.int32), s.data)
+    return Excited(given, targets), (x.astype(np.float64) @ s.astype(np.float64)).toarray()
+
+
+@pytest.mark.parametrize("size", [1e-30, 0.1, 3.0, 1e30])
+@pytest.mark.parametrize("columns", [5, WIDTH, WIDTH + 1, 40 * WIDTH, 2100])
+def test_excitation_is_added_to_the_scores(columns: int, size: float) -> None:
+    W, H, excluded = drawn(40, columns, 6, "float32", seed=columns)
+    excited, added = excitation(40, columns, 3, size)
+    with Threads(2) as threads:
+        ranked = rank(W, H, 12, excluded, threads, excited)
+        alone = rank(W[7:8], H, 12, excluded[[7]], threads, Excited(_row(excited.given, 7), excited.targets))
+    assert lists(ranked) == by_sorting(W, H, 12, excluded, added)
+    np.testing.assert_array_equal(alone.scores, ranked.scores[slice(*ranked.indptr[7:9])])
+
+
+def _row(given: Exciting, u: int) -> Exciting:
+    part = slice(*given.indptr[u : u + 2])
+    return Exciting(np.array([0, part.stop - part.start]), given.indices[part], given.x[part])
+
+
+def test_rows_of_nothing_are_ranked_by_number() -> None:
+    W, H = np.zeros((2, 3), dtype="float32"), np.ones((100, 3), dtype="float32")
+    W[1], H[:] = 1.0, 0.0
+    with Threads(1) as threads:
+        assert lists(rank(W, H, 4, nothing(2, 100), threads)) == [[0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 3000), st.integers(1, 120), st.floats(0.05, 2.0), st.integers(0, 10**6))
+def test_whatever_the_factors_are_like(columns: int, n: int, shape: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    W, H = (rng.gamma(shape, 1.0, (size, 5)).astype("float32") for size in (3, columns))
+    excluded = sparse.csr_array((rng.random((3, columns)) < 0.3).astype(np.int64))
+    with Threads(1) as threads:
+        assert lists(rank(W, H, n, excluded, threads)) == by_sorting(W, H, n, excluded)

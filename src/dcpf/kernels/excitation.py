@@ -208,24 +208,10 @@ def excited_at(
 
 
 @kernel
-def excite_rows(
-    first: int,
-    given: Exciting,
-    targets: Targets,
-    out: Doubles,
-    scores: NDArray[np.float32],
-) -> None:
-    """out[r, i] = sum_j x_uj s_ji for the rows u = first + r of `given`, and scores[r, i] += that, in float32.
-
-    A sum has the bits of `excited`, since its terms come in the same order. `scores` may be wider than `out`.
-    """
+def excite(given: Exciting, u: int, targets: Targets, places: NDArray[np.int32], out: Doubles) -> None:
+    """out[places[i]] += sum_j x_uj s_ji, for all items i. A sum has the bits of `excited`: its terms come alike."""
     indptr, items, strengths = targets
-    for r in range(len(out)):
-        line = out[r]
-        line[:] = 0.0
-        for e in range(given.indptr[first + r], given.indptr[first + r + 1]):
-            x, j = np.float64(given.x[e]), given.indices[e]
-            for f in range(indptr[j], indptr[j + 1]):
-                line[items[f]] += x * np.float64(strengths[f])
-        for i in range(out.shape[1]):
-            scores[r, i] += np.float32(line[i])
+    for e in range(given.indptr[u], given.indptr[u + 1]):
+        x, j = np.float64(given.x[e]), given.indices[e]
+        for f in range(indptr[j], indptr[j + 1]):
+            out[places[items[f]]] += x * np.float64(strengths[f])

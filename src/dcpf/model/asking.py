@@ -72,6 +72,11 @@ class Asking(Fitted):
             ids = [None]
         return Asked(ids, fresh, in_fresh, in_model, shape, rate)
 
+    def _known(self, places: Rows) -> Asked:
+        """Users of the model by where they stand there."""
+        nowhere = np.full(len(places), -1, dtype=np.int64)
+        return Asked([*self.users_.at(places)], None, nowhere, places, *self._posterior(None, nowhere, places))
+
     def _fresh(self, history: Any, wanted: list[Any] | None) -> Counts:
         """Fresh counts; a mapping is the history of the one who asks."""
         if isinstance(history, Mapping):
@@ -108,9 +113,9 @@ class Asking(Fitted):
         """The counts of those who ask, from fresh ones where there are any, else from the training counts."""
         from_model, given = (asked.in_fresh < 0) & (asked.in_model >= 0), asked.in_fresh >= 0
         if asked.fresh is None and from_model.all():
-            return self._training_counts()[asked.in_model]
+            return rows_of(self._training_counts(), asked.in_model)
         if asked.fresh is not None and given.all():
-            return asked.fresh.matrix[asked.in_fresh]
+            return rows_of(asked.fresh.matrix, asked.in_fresh)
         parts = [self._nobody().matrix]
         rows = np.zeros(len(asked.ids), dtype=np.int64)  # the first row is empty
         if asked.fresh is not None and given.any():
@@ -133,6 +138,15 @@ class Asking(Fitted):
                 )
             )
         return self.history_
+
+
+def rows_of(matrix: sparse.csr_array, rows: Rows) -> sparse.csr_array:
+    """Equivalent to matrix[rows]. One row is not copied, and found without the checks that take longer than that."""
+    if len(rows) != 1:
+        return matrix[rows]
+    begin, end = matrix.indptr[rows[0] : rows[0] + 2].tolist()
+    part = (matrix.data[begin:end], matrix.indices[begin:end], np.array([0, end - begin], matrix.indptr.dtype))
+    return sparse.csr_array(part, shape=(1, matrix.shape[1]))
 
 
 def moments(shape: Floats, rate: Doubles) -> tuple[Doubles, Doubles]:

@@ -89,8 +89,14 @@ class Fitted:
         state: Any = super().__getstate__()
         return state | {"_derived": {}} if "_derived" in state else state
 
+    def _need_fit(self) -> None:
+        """Like check_is_fitted, which takes as long as a short list."""
+        if "_derived" not in vars(self):
+            check_is_fitted(self)
+
     def _once(self, what: str, make: Callable[[], T]) -> T:
         """What follows from q(W) and q(H), made when it is first asked for."""
+        self._need_fit()
         if what not in self._derived:
             self._derived[what] = make()
         found: T = self._derived[what]
@@ -99,13 +105,11 @@ class Fitted:
     @property
     def user_factors(self) -> Floats:
         """E[W], users x K."""
-        check_is_fitted(self)
         return self._once("W", lambda: self.user_posterior_.mean)
 
     @property
     def item_factors(self) -> Floats:
         """E[H], items x K."""
-        check_is_fitted(self)
         return self._once("H", lambda: self.item_posterior_.mean)
 
     @property
@@ -126,7 +130,7 @@ class Fitted:
 
         A fit learns it last. After `partial_fit` and `partial_fit_items` it is learned anew when it is asked for.
         """
-        check_is_fitted(self)
+        self._need_fit()
         if self._excitation is None and self._settings_.n_neighbors and self.history_ is not None:
             with Threads(self.n_jobs) as threads:
                 self._learn_excitation(threads)

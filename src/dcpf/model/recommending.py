@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf.counts import Counts, Id
 from dcpf.inference.excitation import Excitation, as_targets
 from dcpf.kernels.threads import Threads
+from dcpf.kernels.tiles import Tiled
 from dcpf.model.asking import Asked, as_mapping, is_one, moments, one_or_several
 from dcpf.model.explaining import Explaining
 from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
-from dcpf.ranking.top import Excited, best_of, top_n
+from dcpf.ranking.top import Excited, best_of, tiled, top_n
 
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -83,23 +84,27 @@ class Recommending(Explaining):
     ) -> Recommendations:
         """The lists of those who ask, or of all users."""
         ids = list(self.users_) if asked is None else asked.ids
-        left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
-        excitation, excited = self.excitation_, None
+        excitation, excited, left_out = self.excitation_, None, None
         if exclude_seen or excitation is not None:
             seen = self._training_counts() if asked is None else self._seen(asked)
-            left_out = seen if exclude_seen else left_out
+            left_out = seen if exclude_seen else None
             if excitation is not None:
                 excited = Excited(excitation.of_users(seen), excitation.targets)
+        if left_out is None:
+            left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
         if deny_by_user:
             left_out = left_out + self._denied(ids, None if asked is None else asked.fresh, deny_by_user)
-        W, H = self._kept(self.user_factors if asked is None else asked.mean), self.item_factors
+        W = self._kept(self.user_factors if asked is None else asked.mean)
         candidates = self._candidates(allow, deny)
-        if candidates is not None:
-            H, left_out = np.ascontiguousarray(H[candidates]), left_out[:, candidates]
-            if excited is not None and excitation is not None:
-                excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
         with Threads(self.n_jobs) as threads:
-            ranked = top_n(W, H, n, left_out.sorted_indices(), threads, excited)
+            if candidates is None:
+                items = self._once("tiles", lambda: tiled(self.item_factors, self._weights(), threads))
+            else:
+                items = tiled(self.item_factors[candidates], self._weights(), threads)
+                left_out = left_out[:, candidates]
+                if excited is not None and excitation is not None:
+                    excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
+            ranked = top_n(W, items, n, left_out, threads, excited)
         if candidates is not None:
             ranked = ranked.renumbered(candidates)
         return Recommendations(ids, self._catalogue, ranked, single, self.element_)
@@ -162,14 +167,12 @@ class Recommending(Explaining):
             places = self._catalogue.places(one_or_several(items, "items"))
             ranked = best_of([excitation.mutual(place) for place in places.tolist()], n)
             return Similar(self.items_.at(places), self._catalogue, ranked, is_one(items), "item")
-        unit = self._once("directions of items", lambda: _directions(self.item_factors, self.user_factors))
-        return self._similar(self._catalogue, unit, items, n, "item")
+        return self._similar(self._catalogue, (self.item_factors, self.user_factors), items, n, "item")
 
     def similar_users(self, users: Any, n: int = 10) -> Similar:
         """The n users whose tastes are most alike: by the cosine of where their sessions come from."""
         check_is_fitted(self)
-        unit = self._once("directions of users", lambda: _directions(self.user_factors, self.item_factors))
-        return self._similar(Catalogue(self.users_), unit, users, n, "user")
+        return self._similar(Catalogue(self.users_), (self.user_factors, self.item_factors), users, n, "user")
 
     def _known_items(self, items: Any, name: str) -> NDArray[np.int64]:
         """Where these items stand, by id; those that the model does not know are left out, and it is said."""
@@ -202,14 +205,20 @@ class Recommending(Explaining):
         ones = np.ones(len(columns), dtype=np.int64)
         return sparse.csr_array((ones, (rows, columns)), shape=(len(ids), len(self.items_)))
 
-    def _similar(self, catalogue: Catalogue, unit: Floats, asked: Any, n: int, what: str) -> Similar:
+    def _weights(self) -> Doubles:
+        """How much users have of each component."""
+        return self._once("weights", lambda: self.user_factors.sum(axis=0, dtype=np.float64))
+
+    def _similar(
+        self, catalogue: Catalogue, factors: tuple[Floats, Floats], asked: Any, n: int, what: str
+    ) -> Similar:
         check_whole(n=n)
         places = catalogue.places(one_or_several(asked, f"{what}s"), what)
-        itself = sparse.csr_array(
-            (np.ones(len(places), dtype=np.int64), (np.arange(len(places)), places)), shape=(len(places), len(unit))
-        )
+        shape = (len(places), len(catalogue.ids))
+        itself = sparse.csr_array((np.ones(len(places)), places, np.arange(len(places) + 1)), shape=shape)
         with Threads(self.n_jobs) as threads:
-            ranked = top_n(np.ascontiguousarray(unit[places]), unit, n, itself, threads)
+            directions = self._once(f"directions of {what}s", lambda: _directions(*factors, threads))
+            ranked = top_n(directions.H[places], directions, n, itself, threads)
         return Similar(catalogue.ids.at(places), catalogue, ranked, is_one(asked), what)
 
     def _candidates(self, allow: Iterable[Id] | None, deny: Iterable[Id] | None) -> NDArray[np.int64] | None:
@@ -225,11 +234,11 @@ class Recommending(Explaining):
         return np.flatnonzero(open_to)
 
 
-def _directions(factors: Floats, others: Floats) -> Floats:
+def _directions(factors: Floats, others: Floats, threads: Threads) -> Tiled:
     """Where the sessions of each row come from, as vectors of length 1."""
     sums, unit = others.sum(axis=0, dtype=np.float64), np.empty_like(factors)
     for start in range(0, len(factors), _AT_A_TIME):
         shares = factors[start : start + _AT_A_TIME] * sums
         norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         unit[start : start + _AT_A_TIME] = shares / norm
-    return unit
+    return tiled(unit, np.ones(unit.shape[1]), threads)

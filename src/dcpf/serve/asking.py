@@ -24,6 +24,7 @@ class Asker:
     user: Id | None
     history: Counts | None
     unknown: list[Id]
+    place: int | None = None  # in the model, if it is known and comes without a history
 
     @property
     def known_as(self) -> Id:
@@ -32,13 +33,16 @@ class Asker:
 
     def asked(self, loaded: Loaded) -> Asked:
         """What the model knows of the one who asks: worked out once for all that is asked."""
-        return loaded.model._asked([self.user] if self.history is None else None, self.history)
+        if self.place is not None:
+            return loaded.model._known(np.array([self.place]))
+        return loaded.model._asked(None, self.history)
 
 
 def asker(
     loaded: Loaded, user: Id | None, history: Iterable[tuple[Id, int]] | None, *, popular: bool = False
 ) -> Asker:
     """A user whom the model knows, or one with a history; with `popular`, anybody."""
+    place = None
     if user is not None:
         place = loaded.users.find(user)
         if place is not None:
@@ -48,7 +52,7 @@ def asker(
         elif history is None:
             loaded.users.place(user)  # raises
     if history is None:
-        return Asker(user, None, [])
+        return Asker(user, None, [], place)
     counts, unknown = _counted(loaded, history)
     whose = Ids.of([_NOBODY if user is None else user], "user")
     return Asker(user, Counts(counts, whose, loaded.model.items_), unknown)

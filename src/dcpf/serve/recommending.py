@@ -156,16 +156,17 @@ def _restrictions(loaded: Loaded, wishes: Wishes, users: Sequence[Id]) -> tuple[
 def _items(loaded: Loaded, found: Recommendations) -> list[list[answers.Recommended]]:
     """The lists as they are answered."""
     told = meanings(found.ranked.scores, found.element)
-    columns = _plain((found.ranked.columns, told["sessions"], told["count"], told["probability"]))
+    items = map(loaded.item, found.ranked.columns.tolist())
+    columns = _plain((told["sessions"], told["count"], told["probability"]))
     rows: list[answers.Recommended] = [
         {
-            "item": loaded.model.items_[place],
-            "name": loaded.items.name(place),
+            "item": item["item"],
+            "name": item["name"],
             "sessions": sessions,
             "count": number(count),
             "probability": probability,
         }
-        for place, sessions, count, probability in zip(*columns, strict=True)
+        for item, sessions, count, probability in zip(items, *columns, strict=True)
     ]
     return [rows[start:stop] for start, stop in itertools.pairwise(found.ranked.indptr.tolist())]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import logging
 import os
@@ -52,6 +53,8 @@ def serve(settings: Settings, ready: Callable[[Loaded, str], object]) -> None:
         watcher = Watcher(settings.path, current, settings.every, service.prepare)
         address = address_of(settings.host, listener.getsockname()[1], rules.token)
         server = Server(configured(make_app(service, rules)), current, lambda: ready(current.loaded, address))
+        gc.collect()
+        gc.freeze()  # what is there by now stays: to look through it again and again would hold up requests
         watcher.start(known)
         try:
             asyncio.run(server.serve(sockets=[listener]))
