@@ -157,14 +157,10 @@ def fit(
         components=(components, 0), neighbors=(neighbors, 0), cap=(cap, 1), min_per_user=(min_per_user, 1),
         min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
-    if not 0.0 <= tol < math.inf:
-        raise ValueError(f"--tol must be a number >= 0, found {tol}")
+    _check_numbers(tol, neighbor_prior, shape_prior)
     check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
-        if value is not None and not 0.0 < value < math.inf:
-            raise ValueError(f"{option} must be a positive number, found {value}")
     given = {
         "n_components": components, "n_neighbors": neighbors, "neighbor_prior": neighbor_prior,
         "shape_prior": shape_prior, "element": element,
@@ -183,19 +179,11 @@ def fit(
     if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
         learn = partial(fit_on_cluster, model, file, names, cluster, folders, chosen)
     else:
-        counts = _read(
-            Path(file),
-            names=names,
-            **chosen,
-            delimiter="\t" if delimiter in _TABS else delimiter,
-            header=header,
-            skip_bad_lines=skip_bad_lines,
-            round_counts=round_counts,
-        )
-        counts = without_rare(counts, min_per_user, min_per_item)
-        counts = counts if cap is None else counts.cap(cap)
-        notes(counts.notes)
-        learn = partial(model.fit, replace(counts, notes=()))
+        reading = chosen | {
+            "names": names, "delimiter": "\t" if delimiter in _TABS else delimiter, "header": header,
+            "skip_bad_lines": skip_bad_lines, "round_counts": round_counts,
+        }  # fmt: skip
+        learn = partial(model.fit, _read(Path(file), reading, (min_per_user, min_per_item), cap))
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
@@ -203,6 +191,14 @@ def fit(
         _tell(model, output, seconds)
         if user_factors is None:
             _tell_next(model, output, file, history=not no_history)
+
+
+def _check_numbers(tol: float, neighbor_prior: float | None, shape_prior: float | None) -> None:
+    if not 0.0 <= tol < math.inf:
+        raise ValueError(f"--tol must be a number >= 0, found {tol}")
+    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
+        if value is not None and not 0.0 < value < math.inf:
+            raise ValueError(f"{option} must be a positive number, found {value}")
 
 
 def check_replaced(output: Path) -> None:
@@ -255,12 +251,15 @@ def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     return DCPF(**given)
 
 
-def _read(file: Path, **options: Any) -> "Counts":
+def _read(file: Path, options: dict[str, Any], least: tuple[int, int], cap: int | None) -> "Counts":
+    """The counts to learn from. What was done to them is told here, and not by the fit once more."""
     began = time.perf_counter()
     counts = read(file, **options)
-    screen = console(stderr=True)
-    screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
-    return counts
+    console(stderr=True).print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
+    counts = without_rare(counts, *least)
+    counts = counts if cap is None else counts.cap(cap)
+    notes(counts.notes)
+    return replace(counts, notes=())
 
 
 def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
