@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Model, UserColumn, bar, check_least, columns, load, read
+from dcpf.cli.inputs import bar, check_least, columns, load, read
+from dcpf.cli.options import CountColumn, ItemColumn, Json, Model, UserColumn
 from dcpf.cli.output import check_figure, plain, print_json, remark
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import Json, bar, check_least
+from dcpf.cli.inputs import bar, check_least
+from dcpf.cli.options import Json
 from dcpf.cli.output import (
     check_output,
     console,

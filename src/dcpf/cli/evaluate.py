@@ -5,18 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    History,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    check_least,
-    columns,
-    load,
-    read,
-)
+from dcpf.cli.inputs import check_least, columns, load, read
+from dcpf.cli.options import CountColumn, History, ItemColumn, Json, Threads, UserColumn
 from dcpf.cli.output import TABLES, check_output, console, plain, print_json, several, write_frames
 
 if TYPE_CHECKING:

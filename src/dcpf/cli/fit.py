@@ -22,24 +22,11 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    MinPerItem,
-    MinPerUser,
-    Threads,
-    UserColumn,
-    catalogue,
-    check_least,
-    columns,
-    find_items,
-    load,
-    read,
-    without_rare,
-)
+from dcpf.cli.inputs import catalogue, check_least, columns, find_items, load, read, without_rare
+from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, Threads, UserColumn
 from dcpf.cli.output import (
     check_output,
+    check_replaced,
     console,
     notes,
     number,
@@ -199,18 +186,6 @@ def _check_numbers(tol: float, neighbor_prior: float | None, shape_prior: float 
     for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
         if value is not None and not 0.0 < value < math.inf:
             raise ValueError(f"{option} must be a positive number, found {value}")
-
-
-def check_replaced(output: Path) -> None:
-    """Only a model may be replaced by a model."""
-    if not output.exists() or output.stat().st_size == 0:
-        return
-    from dcpf import store
-
-    try:
-        store.read(output)
-    except store.ModelFormatError:
-        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
 
 
 def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) -> None:

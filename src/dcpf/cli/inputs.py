@@ -1,11 +1,9 @@
-"""What commands are given: files of counts, models, users and items as they are typed."""
+"""What commands are given, read: files of counts, models, users and items as they are typed."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from dcpf.cli.output import console, plain
 
@@ -13,24 +11,6 @@ if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
     from dcpf.ranking.lists import Catalogue
-
-Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model written by dcpf fit.")]
-History = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Counts of users, known or new: all that they have by now, in place of what the model knew.",
-    ),
-]
-UserColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column of the users, by name or number from 0.")
-]
-ItemColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the items.")]
-CountColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the counts.")]
-MinPerUser = Annotated[int, typer.Option(help="Drop users with fewer items.")]
-MinPerItem = Annotated[int, typer.Option(help="Drop items with fewer users.")]
-Threads = Annotated[int | None, typer.Option(help="Threads to use.  [default: all cores]")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def check_least(**least: tuple[int | None, int]) -> None:

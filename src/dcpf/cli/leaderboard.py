@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    MinPerItem,
-    MinPerUser,
-    UserColumn,
-    check_least,
-    columns,
-    read,
-    without_rare,
-)
+from dcpf.cli.inputs import check_least, columns, read, without_rare
+from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, UserColumn
 from dcpf.cli.output import console, plain, print_json, whole_file
 from dcpf.cli.tables import show
 

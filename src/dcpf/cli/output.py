@@ -155,6 +155,18 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
             raise ValueError(f"{path} is read as the input, and would be overwritten; choose another output")
 
 
+def check_replaced(output: Path) -> None:
+    """Only a model may be replaced by a model."""
+    if not output.exists() or output.stat().st_size == 0:
+        return
+    from dcpf import store
+
+    try:
+        store.read(output)
+    except store.ModelFormatError:
+        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
+
+
 def check_figure(path: Path, *, inputs: Sequence[Path | None]) -> None:
     """As `check_output`, of a figure, for which matplotlib must be there."""
     from dcpf.experiments.figures import ENDINGS, need_matplotlib

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    bar,
-    check_least,
-    columns,
-    read,
-    without_rare,
-)
+from dcpf.cli.inputs import bar, check_least, columns, read, without_rare
+from dcpf.cli.options import CountColumn, ItemColumn, Json, Threads, UserColumn
 from dcpf.cli.output import console, notes, plain, print_json, several
 from dcpf.cli.tables import show
 

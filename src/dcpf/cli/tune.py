@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.fit import check_replaced
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    MinPerItem,
-    MinPerUser,
-    Threads,
-    UserColumn,
-    check_least,
-    columns,
-    read,
-    without_rare,
-)
-from dcpf.cli.output import check_figure, check_output, console, plain, print_json
+from dcpf.cli.inputs import check_least, columns, read, without_rare
+from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, Threads, UserColumn
+from dcpf.cli.output import check_figure, check_output, check_replaced, console, plain, print_json
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
