@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dcpf.cli.inputs import bar, check_least, columns, load, read
-from dcpf.cli.options import CountColumn, ItemColumn, Json, Model, UserColumn
-from dcpf.cli.output import check_figure, plain, print_json, remark
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Model, UserColumn, bar, check_least, columns, load, read
+from dcpf.cli.output import check_output, plain, print_json, remark
 
 
 def check(
@@ -36,7 +35,11 @@ def check(
     from dcpf.experiments import figures
 
     if output is not None:
-        check_figure(output, inputs=(model, counts))
+        check_output(output, inputs=(model, counts), endings=figures.ENDINGS)
+        try:
+            figures.need_matplotlib()
+        except ImportError as error:
+            raise ValueError(f"{output}: {error}") from None
     fitted = load(model)
     given = None if counts is None else read(counts, **columns(user_column, item_column, count_column))
     with bar("drawing") as progress:

@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import bar, check_least
-from dcpf.cli.options import Json
-from dcpf.cli.output import (
-    check_output,
-    console,
-    notes,
-    plain,
-    print_json,
-    several,
-    size,
-    suggest,
-    table,
-    write_frames,
-)
+from dcpf.cli.inputs import Json, bar, check_least
+from dcpf.cli.output import check_output, console, plain, print_json, several, size, table, write_frames
 
 if TYPE_CHECKING:
+    from dcpf.counts import Counts
     from dcpf.readers.paper import DataSet, Figures
 
 _ENDINGS = (".parquet", ".csv")
@@ -86,8 +75,7 @@ def data(
             name, file, users=users, items=items, whole=whole, min_per_user=min_per_user, min_per_item=min_per_item,
             seed=seed, progress=progress,
         )  # fmt: skip
-    console(stderr=True).print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
-    notes(counts.notes)
+    _remark(file, counts, time.perf_counter() - began)
     write_frames(output, counts.to_frame().iter_slices(_ROWS_AT_A_TIME))
     here = paper.Figures.of(counts)
     if json:
@@ -117,6 +105,13 @@ def _list(*, as_json: bool) -> None:
         screen.print(f"  dcpf data {one.name} {one.file} -o {one.name}.parquet", soft_wrap=True)
 
 
+def _remark(file: Path, counts: "Counts", seconds: float) -> None:
+    screen = console(stderr=True)
+    screen.print(f"Read {plain(file)} in {seconds:.1f} s", soft_wrap=True)
+    for note in counts.notes:
+        screen.print(f"  {plain(note)}", soft_wrap=True)
+
+
 def _as_dict(figures: "Figures") -> dict[str, Any]:
     return {**asdict(figures), "share": figures.share, "ratio": figures.ratio}
 
@@ -138,8 +133,12 @@ def _tell(chosen: "DataSet", here: "Figures", output: Path, *, has_names: bool) 
     screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
     path = shlex.quote(str(output))
     names = f" --names {path}" if has_names else ""
-    model = shlex.quote(str(output.with_suffix(".safetensors")))
-    suggest([f"dcpf reproduce {chosen.name} {path}", f"dcpf fit {path}{names} -o {model}"])
+    screen.print("\nNext:")
+    for command in (
+        f"dcpf reproduce {chosen.name} {path}",
+        f"dcpf fit {path}{names} -o {shlex.quote(str(output.with_suffix('.safetensors')))}",
+    ):
+        screen.print(f"  {plain(command)}", soft_wrap=True)
 
 
 _ROWS = {

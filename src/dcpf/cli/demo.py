@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import check_least
-from dcpf.cli.options import Threads
+from dcpf.cli.inputs import Threads, check_least
 from dcpf.cli.output import console, heading, table
 
 if TYPE_CHECKING:

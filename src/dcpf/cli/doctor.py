@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import dcpf
-from dcpf.cli.options import Json
+from dcpf.cli.inputs import Json
 from dcpf.cli.output import console, plain, print_json, size
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors")

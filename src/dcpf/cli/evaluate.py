@@ -5,14 +5,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import check_least, columns, load, read
-from dcpf.cli.options import CountColumn, History, ItemColumn, Json, Threads, UserColumn
-from dcpf.cli.output import TABLES, check_output, console, plain, print_json, several, write_frames
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Threads,
+    UserColumn,
+    check_least,
+    columns,
+    load,
+    read,
+)
+from dcpf.cli.output import check_output, console, plain, print_json, several, write_frames
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
     from dcpf.evaluation import Evaluation
     from dcpf.model import DCPF
+
+_ENDINGS = (".parquet", ".csv", ".json")
 
 
 def evaluate(
@@ -64,7 +76,7 @@ def evaluate(
     levels = _levels(thresholds)
     _check_model_or_counts(file, test, history, against)
     if output is not None:
-        check_output(output, inputs=(file, test, history, against), endings=TABLES)
+        check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
     chosen = columns(user_column, item_column, count_column)
     if test is None:
         model, held_out = _fitted(

@@ -5,8 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import check_least, columns, find_items, find_users, load, read
-from dcpf.cli.options import CountColumn, History, ItemColumn, Json, Model, UserColumn
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Model,
+    UserColumn,
+    check_least,
+    columns,
+    find_items,
+    find_users,
+    load,
+    read,
+)
 from dcpf.cli.output import console, heading, number, numbers, print_json, several, table, word
 
 if TYPE_CHECKING:

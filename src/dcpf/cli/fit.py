@@ -22,21 +22,20 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.inputs import catalogue, check_least, columns, find_items, load, read, without_rare
-from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, Threads, UserColumn
-from dcpf.cli.output import (
-    check_output,
-    check_replaced,
-    console,
-    notes,
-    number,
-    plain,
-    print_json,
-    remark,
-    several,
-    size,
-    suggest,
+from dcpf.cli.inputs import (
+    CountColumn,
+    ItemColumn,
+    Json,
+    Threads,
+    UserColumn,
+    catalogue,
+    check_least,
+    columns,
+    find_items,
+    load,
+    read,
 )
+from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size
 from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
@@ -105,8 +104,8 @@ def fit(
     ] = False,
     round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False,
     cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None,
-    min_per_user: MinPerUser = 1,
-    min_per_item: MinPerItem = 1,
+    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     max_iter: Annotated[int, typer.Option(help="Stop after so many iterations in any case.")] = 500,
     tol: Annotated[float, typer.Option(help="Stop when the bound rises by less than this part of it.")] = 1e-5,
@@ -144,10 +143,14 @@ def fit(
         components=(components, 0), neighbors=(neighbors, 0), cap=(cap, 1), min_per_user=(min_per_user, 1),
         min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
-    _check_numbers(tol, neighbor_prior, shape_prior)
+    if not 0.0 <= tol < math.inf:
+        raise ValueError(f"--tol must be a number >= 0, found {tol}")
     check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
+    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
+        if value is not None and not 0.0 < value < math.inf:
+            raise ValueError(f"{option} must be a positive number, found {value}")
     given = {
         "n_components": components, "n_neighbors": neighbors, "neighbor_prior": neighbor_prior,
         "shape_prior": shape_prior, "element": element,
@@ -166,11 +169,21 @@ def fit(
     if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
         learn = partial(fit_on_cluster, model, file, names, cluster, folders, chosen)
     else:
-        reading = chosen | {
-            "names": names, "delimiter": "\t" if delimiter in _TABS else delimiter, "header": header,
-            "skip_bad_lines": skip_bad_lines, "round_counts": round_counts,
-        }  # fmt: skip
-        learn = partial(model.fit, _read(Path(file), reading, (min_per_user, min_per_item), cap))
+        counts = _read(
+            Path(file),
+            names=names,
+            **chosen,
+            delimiter="\t" if delimiter in _TABS else delimiter,
+            header=header,
+            skip_bad_lines=skip_bad_lines,
+            round_counts=round_counts,
+        )
+        if max(min_per_user, min_per_item) > 1:
+            counts = counts.filter(min_per_user, min_per_item)
+        counts = counts if cap is None else counts.cap(cap)
+        for note in counts.notes:
+            console(stderr=True).print(f"  {plain(note)}", soft_wrap=True)
+        learn = partial(model.fit, replace(counts, notes=()))
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
@@ -180,12 +193,16 @@ def fit(
             _tell_next(model, output, file, history=not no_history)
 
 
-def _check_numbers(tol: float, neighbor_prior: float | None, shape_prior: float | None) -> None:
-    if not 0.0 <= tol < math.inf:
-        raise ValueError(f"--tol must be a number >= 0, found {tol}")
-    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
-        if value is not None and not 0.0 < value < math.inf:
-            raise ValueError(f"{option} must be a positive number, found {value}")
+def check_replaced(output: Path) -> None:
+    """Only a model may be replaced by a model."""
+    if not output.exists() or output.stat().st_size == 0:
+        return
+    from dcpf import store
+
+    try:
+        store.read(output)
+    except store.ModelFormatError:
+        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
 
 
 def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) -> None:
@@ -226,15 +243,12 @@ def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     return DCPF(**given)
 
 
-def _read(file: Path, options: dict[str, Any], least: tuple[int, int], cap: int | None) -> "Counts":
-    """The counts to learn from. What was done to them is told here, and not by the fit once more."""
+def _read(file: Path, **options: Any) -> "Counts":
     began = time.perf_counter()
     counts = read(file, **options)
-    console(stderr=True).print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
-    counts = without_rare(counts, *least)
-    counts = counts if cap is None else counts.cap(cap)
-    notes(counts.notes)
-    return replace(counts, notes=())
+    screen = console(stderr=True)
+    screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
+    return counts
 
 
 def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
@@ -299,7 +313,7 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
 
 def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
     """Commands to try, with ids of this model."""
-    about = model.describe(1, 1)
+    about, screen = model.describe(1, 1), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
         _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
@@ -310,7 +324,9 @@ def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> No
         place = model.items_.find(best[0])
         named = catalogue(model).named(0 if place is None else place)
         commands.append(_command("explain", output, user=user.id, item=_shortest(model, best[0], named)))
-    suggest([*commands, _command("inspect", output)])
+    screen.print("\nNext:")
+    for command in (*commands, _command("inspect", output)):
+        screen.print(f"  {plain(command)}", soft_wrap=True)
 
 
 def _command(command: str, model: Path, **options: "Id") -> str:

@@ -1,9 +1,11 @@
-"""What commands are given, read: files of counts, models, users and items as they are typed."""
+"""What commands are given: files of counts, models, users and items as they are typed."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from dcpf.cli.output import console, plain
 
@@ -11,6 +13,22 @@ if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
     from dcpf.ranking.lists import Catalogue
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model written by dcpf fit.")]
+History = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Counts of users, known or new: all that they have by now, in place of what the model knew.",
+    ),
+]
+UserColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column of the users, by name or number from 0.")
+]
+ItemColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the items.")]
+CountColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the counts.")]
+Threads = Annotated[int | None, typer.Option(help="Threads to use.  [default: all cores]")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def check_least(**least: tuple[int | None, int]) -> None:
@@ -50,11 +68,6 @@ def read(path: Path, **options: Any) -> "Counts":
 
     with bar(f"reading {path.name}", of_bytes=True) as progress:
         return read_counts(path, progress=progress, **options)
-
-
-def without_rare(counts: "Counts", min_per_user: int, min_per_item: int) -> "Counts":
-    """Without users and items that have too few. Those with nothing at all stay, unless something is asked for."""
-    return counts.filter(min_per_user, min_per_item) if max(min_per_user, min_per_item) > 1 else counts
 
 
 def load(path: Path, threads: int | None = None) -> "DCPF":

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import check_least, load
-from dcpf.cli.options import Json, Model
+from dcpf.cli.inputs import Json, Model, check_least, load
 from dcpf.cli.output import console, heading, number, numbers, plain, print_json, several, size, table, word
 
 if TYPE_CHECKING:

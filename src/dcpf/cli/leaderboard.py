@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import check_least, columns, read, without_rare
-from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, UserColumn
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, UserColumn, check_least, columns, read
 from dcpf.cli.output import console, plain, print_json, whole_file
 from dcpf.cli.tables import show
 
@@ -33,8 +32,8 @@ def leaderboard(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Length of a list.")] = 100,
-    min_per_user: MinPerUser = 1,
-    min_per_item: MinPerItem = 1,
+    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and of the fits.")] = 0,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
@@ -62,7 +61,8 @@ def leaderboard(
     tables = []
     for name, path in zip(names, files, strict=True):
         counts = read(path, **columns(user_column, item_column, count_column))
-        counts = without_rare(counts, min_per_user, min_per_item)
+        if max(min_per_user, min_per_item) > 1:
+            counts = counts.filter(min_per_user, min_per_item)
         with _bar(name, len(rules.names)) as watch:
             tables.append(standings(run(counts, output, name, rules, watch=watch)))
         for ending, text in ((".md", formats.markdown(tables[-1])), (".csv", formats.comma_separated(tables[-1]))):

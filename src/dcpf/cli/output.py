@@ -27,21 +27,6 @@ def remark(text: str) -> None:
     typer.echo(f"dcpf: {plain(' '.join(text.split()))}", err=True)
 
 
-def notes(lines: Iterable[str]) -> None:
-    """Lines on standard error, indented below what they are about."""
-    screen = console(stderr=True)
-    for line in lines:
-        screen.print(f"  {plain(line)}", soft_wrap=True)
-
-
-def suggest(commands: Iterable[str]) -> None:
-    """Commands to try next."""
-    screen = console()
-    screen.print("\nNext:")
-    for command in commands:
-        screen.print(f"  {plain(command)}", soft_wrap=True)
-
-
 def plain(text: object) -> str:
     """A text as it may be shown: an id or a name must not be able to act on the terminal."""
     return "".join("\ufffd" if unicodedata.category(one) in _NO_LETTERS else one for one in str(text))
@@ -124,7 +109,7 @@ def print_json(value: Any) -> None:
 
 
 def without_nan(value: Any) -> Any:
-    """A value with None for NaN and infinity, which JSON does not know."""
+    """The same with None for NaN and infinity, which JSON does not know."""
     if isinstance(value, dict):
         return {key: without_nan(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -153,29 +138,6 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
     for one in inputs:
         if one is not None and path.exists() and one.exists() and path.samefile(one):
             raise ValueError(f"{path} is read as the input, and would be overwritten; choose another output")
-
-
-def check_replaced(output: Path) -> None:
-    """Only a model may be replaced by a model."""
-    if not output.exists() or output.stat().st_size == 0:
-        return
-    from dcpf import store
-
-    try:
-        store.read(output)
-    except store.ModelFormatError:
-        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
-
-
-def check_figure(path: Path, *, inputs: Sequence[Path | None]) -> None:
-    """As `check_output`, of a figure, for which matplotlib must be there."""
-    from dcpf.experiments.figures import ENDINGS, need_matplotlib
-
-    check_output(path, inputs=inputs, endings=ENDINGS)
-    try:
-        need_matplotlib()
-    except ImportError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 @contextmanager

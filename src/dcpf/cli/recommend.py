@@ -7,8 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import bar, check_least, columns, find_items, find_users, load, read
-from dcpf.cli.options import CountColumn, History, ItemColumn, Json, Model, Threads, UserColumn
+from dcpf.cli.inputs import (
+    CountColumn,
+    History,
+    ItemColumn,
+    Json,
+    Model,
+    Threads,
+    UserColumn,
+    bar,
+    check_least,
+    columns,
+    find_items,
+    find_users,
+    load,
+    read,
+)
 from dcpf.cli.output import (
     TABLES,
     check_output,

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import bar, check_least, columns, read, without_rare
-from dcpf.cli.options import CountColumn, ItemColumn, Json, Threads, UserColumn
-from dcpf.cli.output import console, notes, plain, print_json, several
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, bar, check_least, columns, read
+from dcpf.cli.output import console, plain, print_json, several
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -123,7 +122,8 @@ def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
 def _read(dataset: str | None, path: Path, seed: int, named: dict[str, Any], least: tuple[int, int]) -> "Counts":
     """The counts, with what was done to them told on standard error."""
     if dataset is None:
-        counts = without_rare(read(path, **named), *least)
+        counts = read(path, **named)
+        counts = counts.filter(*least) if max(least) > 1 else counts
     else:
         if max(least) > 1 or any(one is not None for one in named.values()):
             raise ValueError(f"{dataset} has its own columns and filter: leave out --min-per-... and --...-column")
@@ -131,7 +131,9 @@ def _read(dataset: str | None, path: Path, seed: int, named: dict[str, Any], lea
 
         with bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_dataset(dataset, path, seed, progress)
-    notes([f"{counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts", *counts.notes])
+    screen = console(stderr=True)
+    for note in (f"{counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts", *counts.notes):
+        screen.print(f"  {plain(note)}", soft_wrap=True)
     return counts
 
 

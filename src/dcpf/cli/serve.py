@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import check_least
-from dcpf.cli.options import Model, Threads
+from dcpf.cli.inputs import Model, Threads, check_least
 from dcpf.cli.output import plain, several
 
 if TYPE_CHECKING:

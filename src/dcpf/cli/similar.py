@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dcpf.cli.inputs import catalogue, check_least, find_items, find_users, load
-from dcpf.cli.options import Json, Model
+from dcpf.cli.inputs import Json, Model, catalogue, check_least, find_items, find_users, load
 from dcpf.cli.output import console, heading, print_json, ranking, records
 
 

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import check_least, columns, read, without_rare
-from dcpf.cli.options import CountColumn, ItemColumn, Json, MinPerItem, MinPerUser, Threads, UserColumn
-from dcpf.cli.output import check_figure, check_output, check_replaced, console, plain, print_json
+from dcpf.cli.fit import check_replaced
+from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, check_least, columns, read
+from dcpf.cli.output import check_output, console, plain, print_json
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
     from dcpf.experiments.search import Settings
     from dcpf.experiments.tuning import Tuned
+
+_FIGURES = (".png", ".svg", ".pdf")
 
 
 def tune(
@@ -40,8 +42,8 @@ def tune(
         Path | None,
         typer.Option(metavar="FILE", help="Where trials are kept.  [default: named after COUNTS, here]"),
     ] = None,
-    min_per_user: MinPerUser = 1,
-    min_per_item: MinPerItem = 1,
+    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the splits, the search and the fits.")] = 0,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
@@ -66,7 +68,9 @@ def tune(
     from dcpf.experiments.tuning import tune as run
 
     wanted = str(Objective.parse(USUAL if metric is None else metric))
-    counts = without_rare(read(file, **columns(user_column, item_column, count_column)), min_per_user, min_per_item)
+    counts = read(file, **columns(user_column, item_column, count_column))
+    if max(min_per_user, min_per_item) > 1:
+        counts = counts.filter(min_per_user, min_per_item)
     with _bar(trials, kept) as watch:
         found = run(counts, wanted, trials, seed=seed, journal=kept, threads=threads, watch=watch)
     if figure is not None:
@@ -96,7 +100,13 @@ def _check_files(file: Path, journal: Path, output: Path | None, figure: Path | 
         check_output(output, inputs=(file, journal), endings=(".safetensors",))
         check_replaced(output)
     if figure is not None:
-        check_figure(figure, inputs=(file, journal))
+        check_output(figure, inputs=(file, journal), endings=_FIGURES)
+        from dcpf.experiments.figures import need_matplotlib
+
+        try:
+            need_matplotlib()
+        except ImportError as error:
+            raise ValueError(f"--figure: {error}") from None
 
 
 def _tell(found: "Tuned", command: str, files: list[Path]) -> None:
