@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dcpf.counts import LARGEST_COUNT, Counts, Id, Ids, InvalidCounts
+from dcpf.counts import Counts, Id, Ids, InvalidCounts
 from dcpf.counts.cuts import cut
 from dcpf.distributed.engine import Engine
 from dcpf.distributed.manifest import (
@@ -35,6 +35,7 @@ from dcpf.readers import read_counts
 from dcpf.readers.parquet import ENDINGS
 
 _SAMPLES = 1000  # users of a file that stand for all of them when ranges are chosen
+_LARGEST = 2**31 - 1
 _OURS = re.compile(r"manifest\.json|items\.parquet|users-\d+\.parquet|draft$|fit-[0-9a-f]{32}$|.*\.draft$")
 Columns = dict[str, str | int | None]
 
@@ -163,9 +164,9 @@ def _collect_range(places: tuple[int, str, str], number: int, low: Id | None, hi
     parts = [Folder(draft).scan_table(f"file-{one:05}.parquet").filter(wanted) for one in range(files)]
     rows = pl.concat(parts).group_by("user", "item").agg(pl.col("count").sum()).collect()
     largest = rows["count"].max() if len(rows) else 0
-    if isinstance(largest, int) and largest > LARGEST_COUNT:
+    if isinstance(largest, int) and largest > _LARGEST:
         user, item, count = rows.filter(pl.col("count") == largest).row(0)
-        raise InvalidCounts(f"the counts of user {user!r} and item {item!r} sum to {count}, above {LARGEST_COUNT}")
+        raise InvalidCounts(f"the counts of user {user!r} and item {item!r} sum to {count}, above {_LARGEST}")
     items = column_of_ids(read_items(folder))
     codes = pl.DataFrame({"item": items, "code": np.arange(len(items), dtype=np.int32)})
     rows = rows.join(codes, on="item", how="left").select("user", item="code", count=pl.col("count").cast(pl.Int32))
