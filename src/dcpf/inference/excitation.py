@@ -50,7 +50,7 @@ class Excitation:
 
     @property
     def lists(self) -> Lists:
-        """As kernels take them."""
+        """Sources and strengths by the item that is excited, as kernels take them."""
         return Lists(self.sources, self.strength)
 
     @cached_property
@@ -60,7 +60,7 @@ class Excitation:
 
     @cached_property
     def targets(self) -> Targets:
-        """The same as kernels take it."""
+        """`by_source` as kernels take it."""
         return as_targets(self.by_source)
 
     def towards(self, targets: Places | slice) -> sparse.csr_array:
@@ -117,7 +117,7 @@ class Excitation:
         return np.diff(sums[given.indptr])
 
     def moved(self, places: Places, items: int) -> "Excitation":
-        """The same for a catalogue of so many items, among which ours stand at these ascending places."""
+        """Excitation in a catalogue of so many items, among which ours stand at these ascending places."""
         most = self.sources.shape[1]
         sources, strength = np.full((items, most), items, np.int32), np.zeros((items, most), np.float32)
         sources[places] = np.append(places, items)[self.sources]

@@ -95,7 +95,10 @@ class Size(Protocol):
 
 
 class UserSide(Protocol):
-    """Where users are: in this process, or elsewhere. What it gives for W is for its own use, and for the model."""
+    """Where users are: in this process, or elsewhere.
+
+    What it gives for W is its own business: the loop hands it back, and looks into none of it.
+    """
 
     items: int
 
@@ -113,7 +116,7 @@ class UserSide(Protocol):
 
 
 class Users:
-    """All users in this process."""
+    """The user side in this process: all blocks, one after another."""
 
     def __init__(self, data: Data, settings: Settings, threads: Threads) -> None:
         self.items = data.shape[1]

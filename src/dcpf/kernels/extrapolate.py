@@ -33,7 +33,7 @@ def extrapolate_single(
     push: float,
     least: float,
 ) -> None:
-    """The same in float32."""
+    """As extrapolate, in float32."""
     push_single, least_single = np.float32(push), np.float32(least)
     new, old, out = new[start:stop], old[start:stop], out[start:stop]
     for i in range(len(out)):
