@@ -6,6 +6,7 @@ import os
 import platform
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -187,6 +188,13 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
         found = fit(model(callback=lambda one: heard.append(one.number), checkpoint=folder), files, client)
     assert heard[0] == 10
     assert saved(found, tmp_path / "found.safetensors") == alone
+
+
+def test_workers_let_go_of_a_fit_that_has_ended(files: Path, client: Any) -> None:
+    with limited():
+        fit(model(max_iter=2), files, client)
+        while any(client.run(lambda: len(sys.modules["dcpf.distributed.worker"]._fits)).values()):
+            time.sleep(0.05)
 
 
 def test_what_a_killed_driver_has_left_goes_with_the_next_fit(files: Path, client: Any) -> None:

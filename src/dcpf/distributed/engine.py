@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import CancelledError, Client, LocalCluster
+from distributed import CancelledError, Client, LocalCluster, fire_and_forget
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
@@ -114,7 +114,8 @@ class Engine:
 
     def everywhere(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on all workers there are, and do not wait for them."""
-        self._client.run(function, *arguments, wait=False, on_error="ignore")
+        for worker in self._client.scheduler_info(n_workers=-1)["workers"]:
+            fire_and_forget(self.submit(worker, function, *arguments))  # type: ignore[no-untyped-call]
 
 
 def check_secure(address: str, *, insecure: bool) -> None:
