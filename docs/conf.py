@@ -5,6 +5,7 @@ Nothing on a page is loaded from elsewhere: mathematics is MathML, the theme bri
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4  # links to headings are those of GitHub
 myst_dmath_double_inline = True
 
+# The extra `docs` brings none of these, and there is a class or a function for each of them
+_EXTRAS = ("dask", "distributed", "fsspec", "implicit", "voyager")
+autodoc_mock_imports = [name for name in _EXTRAS if find_spec(name) is None]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 napoleon_use_param = False  # the types of parameters are words, not names

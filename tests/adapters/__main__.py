@@ -21,7 +21,7 @@ def check(name: str, python: str, extra: list[str], folder: Path) -> bool:
     """Whether the checks of this adapter pass in a new environment."""
     environment = Environment(folder / name, python)
     environment.install(str(ROOT), "pytest", *PACKAGES[name], *extra)
-    say(environment.versions("dcpf", name, "numpy", "scipy", "numba", "pandas"))
+    environment.tell("dcpf", name, "numpy", "scipy", "numba", "pandas")
     options = ["--import-mode=importlib", "--quiet", "--no-header", "-p", "no:cacheprovider", "-o", "addopts="]
     ours = ["-W", "default", "-o", "markers=slow\neval"]  # their warnings are no errors, and their marks are known
     try:

@@ -128,3 +128,11 @@ def test_an_experiment_finds_what_was_put_aside(ml_ds: Dataset) -> None:
 def test_the_example_of_the_page_runs(ml_ds: Dataset) -> None:
     (example,) = examples("LensKit")
     exec(example.replace("pipeline, 42", "pipeline, 1_000"), {"dataset": ml_ds})
+
+
+def test_what_a_user_of_lenskit_is_said_to_do_runs() -> None:
+    (example,) = examples("LensKit", "coming-from.md")
+    table = PLAYS.rename(columns={"user_id": "user", "item_id": "item"}).assign(
+        user="u" + PLAYS["user_id"].astype(str)
+    )
+    exec(example.replace("alice", "u1000").replace("bob", "u1001"), {"df": table})

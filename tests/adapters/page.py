@@ -1,14 +1,14 @@
-"""The examples of docs/adapters.md, by the heading that they stand under."""
+"""The examples of a page, by the heading that they stand under."""
 
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "adapters.md").read_text()
+DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
-def examples(heading: str) -> list[str]:
+def examples(heading: str, page: str = "adapters.md") -> list[str]:
     """The Python of a section."""
-    section = PAGE.split(f"## {heading}")[1].split("\n## ")[0]
+    section = (DOCS / page).read_text().split(f"## {heading}")[1].split("\n## ")[0]
     found = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert found, heading
     return found

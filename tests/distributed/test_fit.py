@@ -1,9 +1,12 @@
 """A fit on a cluster has the bits of a fit on one machine, whatever happens to the workers."""
 
 import contextlib
+import errno
 import os
+import platform
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -163,6 +166,45 @@ def test_a_fit_whose_driver_has_gone_goes_on_from_its_checkpoint(
     found.save(tmp_path / "found.safetensors")
     assert not folder.exists()
     assert saved(found, tmp_path / "found.safetensors") == alone
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+    files: Path, alone: bytes, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dcpf.store import CheckpointFolder
+
+    real = CheckpointFolder.write
+
+    def write(self: CheckpointFolder, number: int, *content: Any) -> None:
+        if number > 10:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(self, number, *content)
+
+    folder, heard = tmp_path / "checkpoint", []
+    with limited():
+        with monkeypatch.context() as full, pytest.raises(OSError, match="No space"):
+            full.setattr(CheckpointFolder, "write", write)
+            fit(model(checkpoint=folder), files, client)
+        found = fit(model(callback=lambda one: heard.append(one.number), checkpoint=folder), files, client)
+    assert heard[0] == 10
+    assert saved(found, tmp_path / "found.safetensors") == alone
+
+
+def test_workers_let_go_of_a_fit_that_has_ended(files: Path, client: Any) -> None:
+    with limited():
+        fit(model(max_iter=2), files, client)
+        while any(client.run(lambda: len(sys.modules["dcpf.distributed.worker"]._fits)).values()):
+            time.sleep(0.05)
+
+
+def test_what_a_killed_driver_has_left_goes_with_the_next_fit(files: Path, client: Any) -> None:
+    left = Path(f"{files}.dcpf", f"fit-{'0' * 32}")
+    with limited():
+        fit(model(max_iter=2), files, client)
+        left.mkdir()
+        (left / "driver").write_text(platform.node())
+        fit(model(max_iter=2), files, client)
+    assert not left.exists()
 
 
 def test_a_checkpoint_of_another_fit_is_refused(files: Path, client: Any, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from dcpf import store
 from dcpf.counts import Counts
 from dcpf.store.header import plain_json, seal
 
+gzipped = functools.partial(gzip.compress, mtime=0)  # the time is no part of a seed
 _ROWS = [
     ("ana", "La Paloma", 3),
     ("ben", 'Say "Hi"', 1),
@@ -91,7 +92,7 @@ def packed(original: bytes, random: Random, pack: Callable[[bytes], bytes]) -> b
     """Damaged and then packed, so that the checksum is right, or the other way about."""
     if random.random() < 0.6:
         return pack(damaged(original, random, [CSV, TSV, matrix_market(0)]))
-    return damaged(pack(original), random, [gzip.compress(CSV), zstd.compress(TSV)])
+    return damaged(pack(original), random, [gzipped(CSV), zstd.compress(TSV)])
 
 
 def damaged_npz(random: Random) -> bytes:
@@ -107,7 +108,7 @@ def damaged_npz(random: Random) -> bytes:
             data = old.read(name)
             if name == chosen:
                 data = damaged(data, random, [data]) if style < 0.6 else _other_array(data, random)
-            new.writestr(name, data)
+            new.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return file.getvalue()
 
 
@@ -214,11 +215,11 @@ def _other_json(value: Any, random: Random) -> Any:
 KINDS: dict[str, Callable[[Random], bytes]] = {
     "csv": lambda random: damaged(CSV, random, [TSV, CSV]),
     "tsv": lambda random: damaged(TSV, random, [TSV, CSV]),
-    "csv.gz": lambda random: packed(CSV, random, gzip.compress),
+    "csv.gz": lambda random: packed(CSV, random, gzipped),
     "tsv.zst": lambda random: packed(TSV, random, zstd.compress),
     "parquet": lambda random: damaged(parquet(random.randrange(3)), random, [parquet(0), parquet(1), parquet(2)]),
     "mtx": lambda random: damaged(matrix_market(random.randrange(4)), random, [matrix_market(0), matrix_market(3)]),
-    "mtx.gz": lambda random: packed(matrix_market(random.randrange(4)), random, gzip.compress),
+    "mtx.gz": lambda random: packed(matrix_market(random.randrange(4)), random, gzipped),
     "npz": damaged_npz,
     "model": damaged_model,
     "forged model": forged_model,
@@ -226,7 +227,7 @@ KINDS: dict[str, Callable[[Random], bytes]] = {
 
 VALID: dict[str, Callable[[], bytes]] = {
     "csv": lambda: CSV,
-    "csv.gz": lambda: gzip.compress(CSV),
+    "csv.gz": lambda: gzipped(CSV),
     "tsv.zst": lambda: zstd.compress(TSV),
     "parquet": lambda: parquet(0),
     "mtx": lambda: matrix_market(0),

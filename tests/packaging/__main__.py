@@ -17,10 +17,12 @@ from pathlib import Path
 
 from tests.environments import ROOT, Environment, say
 from tests.packaging.artifacts import differences, problems_of_sdist, problems_of_wheel
+from tests.packaging.bounds import PROJECT, above, lowest
 
 SHOWN = ("numpy", "scipy", "numba", "scikit-learn", "joblib", "polars", "narwhals", "typer", "rich", "safetensors")
-# The oldest typer goes with a click of its time: newer ones call it outdated, and warnings are errors in the tests
-OF_THEIR_TIME = ("click>=8.2,<8.3",)
+# The oldest typer and matplotlib go with what is of their time: newer ones call them outdated, and a warning is an
+# error in the tests
+OF_THEIR_TIME = ("click>=8.2,<8.3", "pyparsing>=3.1,<3.3")
 
 
 def build(tools: Environment, folder: Path) -> tuple[Path, Path]:
@@ -38,24 +40,28 @@ def build(tools: Environment, folder: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def test(environment: Environment, wheel: Path, sdist: Path, folder: Path, tests: list[str], lowest: bool) -> None:
+def test(environment: Environment, wheel: Path, sdist: Path, folder: Path, tests: list[str], oldest: bool) -> None:
     """Install the wheel and run the tests of the sdist against it."""
-    wanted = f"dcpf[test] @ {wheel.as_uri()}"
-    if lowest:
-        environment.install_lowest(wanted, *OF_THEIR_TIME)
+    if oldest:
+        environment.install_lowest(ROOT / "pyproject.toml", "test", *OF_THEIR_TIME)
+        environment.install("--no-deps", str(wheel))
     else:
-        environment.install(wanted)
-    say(environment.versions("dcpf", *SHOWN))
+        environment.install(f"dcpf[test] @ {wheel.as_uri()}")
+    environment.tell("dcpf", *SHOWN)
+    newer = above(lowest([*PROJECT["dependencies"], "dcpf[test]"]), environment.versions()) if oldest else []
+    if newer:
+        raise SystemExit("\n".join([*newer, "where that one cannot be installed, correct the bound"]))
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     unpacked = folder / sdist.name.removesuffix(".tar.gz")
     where = "import dcpf, sys; sys.exit(not dcpf.__file__.startswith(sys.prefix))"
     environment.run("-c", where, cwd=unpacked)
-    if not lowest:
+    if not oldest:
         type_check(environment, folder)
     # Types and style are a matter of the newest tools: old ones, and numpy's old types, see other faults
-    chosen = ["--ignore=tests/test_house.py", *tests] if lowest else tests
-    environment.run("-m", "pytest", "--quiet", "-p", "no:cacheprovider", *chosen, cwd=unpacked)
+    chosen = ["--ignore=tests/test_house.py", *tests] if oldest else tests
+    options = ["--quiet", "-p", "no:cacheprovider", "-n", "auto", "--dist", "loadfile"]
+    environment.run("-m", "pytest", *options, *chosen, cwd=unpacked)
 
 
 def type_check(environment: Environment, folder: Path) -> None:

@@ -1,18 +1,16 @@
 """What is said twice is said alike: dependencies, versions of Python, extras."""
 
 import re
-import tomllib
-from pathlib import Path
+
+from tests.packaging.bounds import PROJECT, ROOT, above, lowest
 
 import dcpf
 
-ROOT = Path(__file__).parent.parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RECIPE = (ROOT / "conda" / "recipe.yaml").read_text()
 
 
 def test_the_recipe_for_conda_has_the_same_bounds() -> None:
-    wanted = dict(re.match(r"([\w.-]+)>=([\d.]+)", one).groups() for one in PROJECT["dependencies"])  # type: ignore[union-attr]
+    wanted = lowest(PROJECT["dependencies"])
     section = RECIPE.split("  run:\n")[1].split("\ntests:")[0]
     found = dict(re.findall(r"- ([\w.-]+) >=([\d.]+)$", section, re.MULTILINE))
     assert len(wanted) > 10
@@ -35,3 +33,13 @@ def test_all_is_every_extra_that_a_user_may_want() -> None:
     (everything,) = PROJECT["optional-dependencies"]["all"]
     named = set(everything.removeprefix("dcpf[").removesuffix("]").split(","))
     assert named == extras - {"all", "test", "benchmarks", "docs", "examples"}
+
+
+def test_what_is_above_its_bound_is_found() -> None:
+    bounds = lowest(["numpy>=1.26", "dcpf[plots]", "backports.zstd>=1.0; python_version < '3.14'"])
+    assert bounds == {"numpy": "1.26", "matplotlib": "3.9", "backports.zstd": "1.0"}
+    assert above(bounds, {"numpy": "1.26.0", "matplotlib": "3.9", "more": "7"}) == []
+    assert above(bounds, {"numpy": "1.26.4", "matplotlib": "3.90"}) == [
+        "numpy 1.26.4 is not the lowest, 1.26",
+        "matplotlib 3.90 is not the lowest, 3.9",
+    ]

@@ -172,7 +172,7 @@ BANNER = "%%MatrixMarket matrix coordinate integer general\n"
         ("%%MatrixMarket matrix array integer general\n1000000 1000000\n1\n", "promises"),
         (BANNER, "MatrixMarket"),
         ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 2\n", "[Cc]omplex"),
-        (gzip.compress((BANNER + "2 2 1\n1 1 1\n").encode())[:-9], "cut off"),
+        (gzip.compress((BANNER + "2 2 1\n1 1 1\n").encode(), mtime=0)[:-9], "cut off"),
     ],
 )
 def test_broken_matrix_market_is_an_error(tmp_path: Path, content: str | bytes, words: str) -> None:

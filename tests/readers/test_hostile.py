@@ -102,7 +102,9 @@ SOUND = {"data": np.array([1, 2]), "indices": np.array([0, 1]), "indptr": np.arr
 def with_header(header: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("format.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        archive.writestr(
+            zipfile.ZipInfo("format.npy"), b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+        )
     return file.getvalue()
 
 
@@ -111,6 +113,7 @@ def with_header(header: bytes) -> bytes:
     [
         with_header(b"{'descr': '<i8', 'shape': (" + b"(" * 90),
         with_header(b"{'descr': '<i8', 'shape': '''"),
+        with_header(b"{'descr': '|S-1', 'fortran_order': False, 'shape': ()}\n"),
         npz(**SOUND | {"data": np.array([1.0, 2.0j])}),
         npz(**SOUND | {"indices": np.array([0.0, 1.0])}),
         npz(**SOUND | {"indptr": np.array([0, 2, 1])}),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import tempfile
 import threading
@@ -55,8 +56,10 @@ def test_a_newer_file_is_taken_into_use_and_an_unchanged_one_is_not(tmp_path: Pa
 
 @pytest.mark.parametrize("in_place", [True, False], ids=["written over", "renamed"])
 def test_a_broken_file_never_replaces_a_good_model(
-    tmp_path: Path, in_place: bool, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, in_place: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name, value in (("propagate", True), ("disabled", False)):  # whatever was run before in this process
+        monkeypatch.setattr(logging.getLogger("dcpf.serve"), name, value)
     path = tmp_path / "m.safetensors"
     save(path)
     others = broken_files(path)

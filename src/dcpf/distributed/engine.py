@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import CancelledError, Client, LocalCluster
-from distributed.client import FutureCancelledError
+from distributed import CancelledError, Client, LocalCluster, fire_and_forget
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-# What is said of a task whose worker, or whose input, has gone. It is given to another one.
-_LOST = (KilledWorker, CommClosedError, CancelledError, FutureCancelledError, TimeoutError, OSError)
+# What is said of a task whose worker, or whose input, has gone: it is given to another one. Other errors are the
+# function's own. CommClosedError is Dask's word for a ConnectionError, and is an OSError as that is.
+_LOST = (KilledWorker, CancelledError, CommClosedError, ConnectionError, TimeoutError)
 _TRIES = 5
 _PATIENCE = 300.0  # seconds without a single worker, or without an answer from any, after which a fit gives up
 
@@ -84,8 +84,6 @@ class Engine:
         try:
             return self._client.gather(future, direct=True)
         except _LOST as error:
-            if type(error) in (OSError, FileNotFoundError, PermissionError):  # of the function itself
-                raise
             raise Lost(str(error)) from error
 
     def cancel(self, futures: Iterable[Any]) -> None:
@@ -116,7 +114,8 @@ class Engine:
 
     def everywhere(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on all workers there are, and do not wait for them."""
-        self._client.run(function, *arguments, wait=False, on_error="ignore")
+        for worker in self._client.scheduler_info(n_workers=-1)["workers"]:
+            fire_and_forget(self.submit(worker, function, *arguments))  # type: ignore[no-untyped-call]
 
 
 def check_secure(address: str, *, insecure: bool) -> None:

@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -16,6 +17,7 @@ from dcpf.distributed.engine import Engine
 from dcpf.distributed.keeping import Keeper, KeptPosition
 from dcpf.distributed.manifest import Manifest, read_counts_of, read_items
 from dcpf.distributed.preparing import prepare, summary
+from dcpf.distributed.shelf import shelf, sweep
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.distributed.users import RemoteUsers, Times
 from dcpf.distributed.worker import Plan
@@ -95,9 +97,9 @@ def fit(
 
         plan = Plan(uuid.uuid4().hex, folder.address, manifest.source, settings)
         checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest, told)
-        for line in (*manifest.notes, _told(manifest, engine), *checkpoint.notes):
+        for line in (*manifest.notes, _told(manifest, engine), *checkpoint.notes, *sweep(folder)):
             bar.say(line)
-        with Keeper(checkpoint, _shelf(model, folder, plan), users) as keeper:
+        with _shelf(model, folder, plan) as kept, Keeper(checkpoint, kept, users) as keeper:
             climb = Climb(model.max_iter, model.tol, model.callback, keeper, bar)
             climb.run(_states(model, Ascent(users, elements.get(model.element), settings, threads), manifest, keeper))
             assert climb.reached is not None
@@ -169,11 +171,11 @@ def _checkpoint(model: DCPF, manifest: Manifest) -> Checkpoint:
     return found
 
 
-def _shelf(model: DCPF, folder: Folder, plan: Plan) -> Folder:
+def _shelf(model: DCPF, folder: Folder, plan: Plan) -> AbstractContextManager[Folder]:
     """Where blocks are kept while the fit runs: with the checkpoint, or with the counts."""
     if model.checkpoint is not None:
-        return Folder(absolute(model.checkpoint)) / MORE
-    return folder / f"fit-{plan.fit}"
+        return nullcontext(Folder(absolute(model.checkpoint)) / MORE)
+    return shelf(folder, plan.fit)
 
 
 def _told(manifest: Manifest, engine: Engine) -> str:

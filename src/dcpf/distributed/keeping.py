@@ -99,8 +99,6 @@ class Keeper:
     ) -> None:
         self._users.end()
         self._checkpoint.__exit__(kind, error, trace)
-        if not self._checkpoint.is_kept:
-            self._base.remove()
 
 
 def _kept(point: Point, folder: str) -> KeptPoint:

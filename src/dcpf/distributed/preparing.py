@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts
 from dcpf.counts.cuts import cut
+from dcpf.distributed import shelf
 from dcpf.distributed.engine import Engine
 from dcpf.distributed.manifest import (
     ITEMS,
@@ -36,7 +37,7 @@ from dcpf.readers.parquet import ENDINGS
 
 _SAMPLES = 1000  # users of a file that stand for all of them when ranges are chosen
 _LARGEST = 2**31 - 1
-_OURS = re.compile(r"manifest\.json|items\.parquet|users-\d+\.parquet|draft$|fit-[0-9a-f]{32}$|.*\.draft$")
+_OURS = re.compile(rf"manifest\.json|items\.parquet|users-\d+\.parquet|draft|.*\.draft|{shelf.NAME.pattern}")
 Columns = dict[str, str | int | None]
 
 
@@ -71,7 +72,7 @@ def prepare(
     if found is not None and found.source == source:
         say(f"{data} was prepared already, in {prepared}")
         return found
-    foreign = [name for name in folder.names() if not _OURS.match(name)]
+    foreign = [name for name in folder.names() if not _OURS.fullmatch(name)]
     if foreign:
         raise ValueError(
             f"{prepared} holds other files than prepared counts, such as {foreign[0]!r}, which would be lost; name a "

@@ -29,6 +29,11 @@ class Folder:
         self._files, self._path = fsspec.core.url_to_fs(self.address)
 
     @property
+    def path(self) -> str:
+        """Where it is in its file system."""
+        return str(self._path)
+
+    @property
     def is_local(self) -> bool:
         """Whether it is a path on this machine, or on a disk that is mounted here."""
         return isinstance(self._files, fsspec.implementations.local.LocalFileSystem)
