@@ -5,19 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    History,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    check_least,
-    columns,
-    load,
-    read,
-)
+from dcpf.cli.inputs import History, Json, Threads, check_least, load
 from dcpf.cli.output import check_output, console, plain, print_json, several, write_frames
+from dcpf.cli.reading import USUAL, Reading, takes_counts
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -27,6 +17,7 @@ if TYPE_CHECKING:
 _ENDINGS = (".parquet", ".csv", ".json")
 
 
+@takes_counts
 def evaluate(
     file: Annotated[
         Path,
@@ -61,9 +52,7 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the values by user: .parquet, .csv or .json.")
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -77,14 +66,13 @@ def evaluate(
     _check_model_or_counts(file, test, history, against)
     if output is not None:
         check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
-    chosen = columns(user_column, item_column, count_column)
     if test is None:
         model, held_out = _fitted(
-            read(file, **chosen), test_fraction, (components, neighbors), element, seed, threads
+            reading.read_and_tell(file), test_fraction, (components, neighbors), element, seed, threads
         )
     else:
-        model, held_out = load(file, threads), read(test, **chosen)
-    before = None if history is None else read(history, **chosen)
+        model, held_out = load(file, threads), reading.read_and_tell(test)
+    before = None if history is None else reading.read_and_tell(history)
     from dcpf.evaluation import evaluate as judge
 
     found = judge(model, held_out, k, levels, history=before)

@@ -22,29 +22,17 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    catalogue,
-    check_least,
-    columns,
-    find_items,
-    load,
-    read,
-)
-from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size
+from dcpf.cli.inputs import Json, Threads, catalogue, check_least, find_items, load
+from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size, tell_notes
+from dcpf.cli.reading import USUAL, Reading, takes_counts
 from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
 
-_TABS = ("\\t", "tab")
 
-
+@takes_counts
 def fit(
     file: Annotated[
         str,  # which may be an address that is no path
@@ -89,21 +77,7 @@ def fit(
     names: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between the columns of a text file, such as ';' or tab.  [default: found]")
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line names columns.  [default: found]"),
-    ] = None,
-    skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Pass over lines that cannot be used, and count them.")
-    ] = False,
-    round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False,
-    cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None,
+    reading: Reading = USUAL,
     min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
     min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
@@ -140,7 +114,7 @@ def fit(
 ) -> None:
     """Learn from a file of counts, and write a model."""
     check_least(
-        components=(components, 0), neighbors=(neighbors, 0), cap=(cap, 1), min_per_user=(min_per_user, 1),
+        components=(components, 0), neighbors=(neighbors, 0), min_per_user=(min_per_user, 1),
         min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
@@ -160,29 +134,17 @@ def fit(
         checkpoint=checkpoint,
     )  # fmt: skip
     cluster = Cluster(workers, scheduler, insecure, threads)
-    chosen = columns(user_column, item_column, count_column)
     folders = {"prepared": prepared, "user_factors": user_factors}
     only_here = {
-        "delimiter": delimiter, "header": header, "skip_bad_lines": skip_bad_lines, "round_counts": round_counts,
-        "cap": cap, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
+        **reading.more, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
     }  # fmt: skip
     if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
-        learn = partial(fit_on_cluster, model, file, names, cluster, folders, chosen)
+        learn = partial(fit_on_cluster, model, file, names, cluster, folders, reading.columns)
     else:
-        counts = _read(
-            Path(file),
-            names=names,
-            **chosen,
-            delimiter="\t" if delimiter in _TABS else delimiter,
-            header=header,
-            skip_bad_lines=skip_bad_lines,
-            round_counts=round_counts,
-        )
+        counts = _read(reading, Path(file), names)
         if max(min_per_user, min_per_item) > 1:
             counts = counts.filter(min_per_user, min_per_item)
-        counts = counts if cap is None else counts.cap(cap)
-        for note in counts.notes:
-            console(stderr=True).print(f"  {plain(note)}", soft_wrap=True)
+        tell_notes(counts)
         learn = partial(model.fit, replace(counts, notes=()))
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
@@ -243,9 +205,9 @@ def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     return DCPF(**given)
 
 
-def _read(file: Path, **options: Any) -> "Counts":
+def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
     began = time.perf_counter()
-    counts = read(file, **options)
+    counts = reading.read(file, names)
     screen = console(stderr=True)
     screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
     return counts

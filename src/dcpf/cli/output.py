@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
+    from dcpf.counts import Counts
+
 TABLES = (".parquet", ".csv", ".json")  # the kinds of files that tables are written to, by their endings
 
 _WIDTH = 80  # where there is no terminal
@@ -100,6 +102,13 @@ def number(value: float) -> str:
 def several(number: int, what: str) -> str:
     """So many of these: 1 item, 2 items, 3,000 items."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def tell_notes(counts: "Counts") -> None:
+    """What was done to the data on the way here, on standard error."""
+    screen = console(stderr=True)
+    for note in counts.notes:
+        screen.print(f"  {plain(note)}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
