@@ -1,7 +1,12 @@
 """dcpf leaderboard: a table for people, JSON for programs, files to keep."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from tests.cli.running import printed, refused, run
 
 SMALL = ("--method", "popularity", "--method", "item-knn", "-k", "5")
@@ -31,3 +36,31 @@ def test_the_help_names_all_methods() -> None:
 
     shown = " ".join(run("leaderboard", "--help").stdout.split())
     assert all(f"{name}," in shown or f"{name}." in shown for name in CONTENDERS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no groups of processes")
+@pytest.mark.parametrize("whom", ["the command alone", "all of its processes"])
+def test_ctrl_c_is_one_line_and_leaves_no_process(whom: str, plays: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dcpf", "leaderboard", str(plays), "-o", str(tmp_path), "--method", "dcpf"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stderr is not None
+        assert (
+            running.stderr.readline() == "  plays: dcpf, with excitation\n"
+        )  # a process is being started, or has been
+        if whom == "the command alone":
+            os.kill(running.pid, signal.SIGINT)
+        else:
+            os.killpg(running.pid, signal.SIGINT)
+        said = running.stderr.read()  # ends when no process is left that could write
+        assert running.wait() == 130
+    assert said == "dcpf: interrupted; finished fits are kept; the same command goes on from there\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_command_leaves_no_process(plays: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dcpf", "leaderboard", str(plays), "-o", str(tmp_path), "--method", "dcpf"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stderr is not None
+        running.stderr.readline()
+        running.kill()
+        running.stderr.read()  # ends when no process is left that could write
