@@ -1,6 +1,10 @@
 """The one place where a Python function becomes machine code."""
 
+import warnings
 from collections.abc import Callable
+from functools import cache
+from multiprocessing import parent_process
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -8,6 +12,11 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+NOWHERE_TO_KEEP = (
+    "nowhere to keep compiled code: every run compiles anew, which takes some 20 seconds; set NUMBA_CACHE_DIR to a "
+    "folder that you may write to"
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,8 +39,21 @@ def _compiled(function: F, fastmath: set[str]) -> F:
     try:
         compiled: F = numba.njit(**_OPTIONS, fastmath=fastmath, cache=True)(function)
     except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
+        _warn_once()
         compiled = numba.njit(**_OPTIONS, fastmath=fastmath)(function)
     return compiled
+
+
+def is_kept(kernel: Callable[..., Any]) -> bool:
+    """Whether there is machine code of a kernel from an earlier run, though it may be of an older version."""
+    folder = cast(Any, kernel).stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
+
+
+@cache
+def _warn_once() -> None:
+    if parent_process() is None:  # one that was started by another leaves it to that one
+        warnings.warn(NOWHERE_TO_KEEP, RuntimeWarning, stacklevel=4)
 
 
 def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[Any], Any]:
