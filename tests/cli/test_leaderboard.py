@@ -31,6 +31,23 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "-k must be at least 1" in refused("leaderboard", plays, "-k", 0)
 
 
+def test_a_folder_that_cannot_be_used_is_refused_before_any_fit(
+    plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = "dcpf.experiments.worker.Worker.try_out"
+    monkeypatch.setattr(fit, lambda *asked: pytest.fail("a fit before the folder was looked at"))
+    (tmp_path / "file").write_text("")
+    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file", *SMALL)
+    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file" / "board", *SMALL)
+    (tmp_path / "plays").mkdir()
+    (tmp_path / "plays" / "item-knn.json").write_text("{}")  # of the second method
+    assert "item-knn.json is not what a run writes" in refused("leaderboard", plays, "-o", tmp_path, *SMALL)
+    monkeypatch.setattr("dcpf.cli.output.os.access", lambda path, mode: Path(path) != tmp_path)  # root may write
+    assert f"nothing may be written to the folder {tmp_path}" in refused(
+        "leaderboard", plays, "-o", tmp_path / "new" / "board", *SMALL
+    )
+
+
 def test_the_help_names_all_methods() -> None:
     from dcpf.experiments.contenders import CONTENDERS
 

@@ -57,6 +57,19 @@ def test_a_cap_of_nothing_is_refused_by_all(plays: Path, model: Path) -> None:
     assert "--cap must be at least 1" in refused("check", model, plays, "--cap", 0)
 
 
+def test_what_tune_chooses_can_be_evaluated(plays: Path, model: Path) -> None:
+    from dcpf.experiments.tuned import as_options
+
+    chosen = as_options(
+        {"n_components": 2, "n_neighbors": 5, "neighbor_prior": 20.0, "element": "binary", "shape_prior": 0.5}
+    )
+    result = run("evaluate", plays, *chosen, "-k", 5)
+    assert result.exit_code == 0, result.stderr
+    assert "--neighbor-prior must be a positive number" in refused("evaluate", plays, "--neighbor-prior", -1)
+    assert "unknown element 'gauss'" in refused("evaluate", plays, "--element", "gauss")
+    assert "leave out --components" in refused("evaluate", model, plays, "--shape-prior", 1)
+
+
 def test_options_are_typed_again_as_they_were() -> None:
     assert Reading().typed() == []
     said = Reading(user_column="who", header=False, skip_bad_lines=True, cap=3)

@@ -189,6 +189,7 @@ def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
     assert [cell.bold for cell in table.rows[0][1:3]] == [True, False]
     assert [cell.bold for cell in table.rows[1][1:3]] == [False, True]
     assert table.rows[0][-1].value == "K 50"
+    assert any("dcpf fit ... --element shifted-nb --components 50" in note for note in table.notes)
     assert table.rows[2][1].value == "-"
     assert "hpfrec HPF was not run: not installed" in table.notes
     assert "| dcPF factors, shifted NB | **0.200** | 0.500 |" in markdown(table)

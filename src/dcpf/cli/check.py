@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, Model, bar, check_least, load
 from dcpf.cli.output import check_output, plain, print_json, remark
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
 
 
-@takes_counts
+@grouped
 def check(
     model: Model,
     counts: Annotated[

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import History, Json, Model, check_least, find_items, find_users, load
 from dcpf.cli.output import console, heading, number, numbers, print_json, several, table, word
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _COMPONENTS, _ITEMS = 3, 4  # components that are shown, and their items
 
 
-@takes_counts
+@grouped
 def explain(
     model: Model,
     user: Annotated[str, typer.Option(show_default=False, help="For whom.")],

@@ -22,9 +22,11 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.inputs import Json, Threads, catalogue, check_least, find_items, load
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, Threads, check_least, find_items, load
 from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size, tell_notes
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
+from dcpf.cli.settings import DEFAULTS, Settings
 from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from dcpf.model import DCPF
 
 
-@takes_counts
+_POPULAR = 50  # items among which one is looked for that a user does not have
+
+
+@grouped
 def fit(
     file: Annotated[
         str,  # which may be an address that is no path
@@ -46,34 +51,7 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", show_default=False, help="The model file to write: .safetensors.")
     ],
-    components: Annotated[
-        int | None, typer.Option(help="Length of a user's and an item's vector.  [default: 50]")
-    ] = None,
-    neighbors: Annotated[
-        int | None,
-        typer.Option(
-            help="How many items may make an item more likely: excitation. 0 is factors alone, as in the paper.  "
-            "[default: 200]"
-        ),
-    ] = None,
-    element: Annotated[
-        str | None,
-        typer.Option(
-            help="Law of the counts in a session: shifted-nb, logarithmic, geometric, zero-truncated-poisson; or "
-            "raw, binary, which take all of a count or none of it.  [default: shifted-nb]"
-        ),
-    ] = None,
-    neighbor_prior: Annotated[
-        float | None,
-        typer.Option(
-            help="How many users must have an item before they count as much as the prior on what it excites.  "
-            "[default: 40]"
-        ),
-    ] = None,
-    shape_prior: Annotated[
-        float | None,
-        typer.Option(help="Shape of the gamma priors; less than 1 makes vectors sparse.  [default: 0.3]"),
-    ] = None,
+    settings: Settings = DEFAULTS,
     names: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
     ] = None,
@@ -114,7 +92,7 @@ def fit(
 ) -> None:
     """Learn from a file of counts, and write a model."""
     check_least(
-        components=(components, 0), neighbors=(neighbors, 0), min_per_user=(min_per_user, 1),
+        min_per_user=(min_per_user, 1),
         min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
@@ -122,14 +100,7 @@ def fit(
     check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
-        if value is not None and not 0.0 < value < math.inf:
-            raise ValueError(f"{option} must be a positive number, found {value}")
-    given = {
-        "n_components": components, "n_neighbors": neighbors, "neighbor_prior": neighbor_prior,
-        "shape_prior": shape_prior, "element": element,
-    }  # fmt: skip
-    model = _model(warm_start, {name: value for name, value in given.items() if value is not None}).set_params(
+    model = _model(warm_start, settings.parameters()).set_params(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
         checkpoint=checkpoint,
     )  # fmt: skip
@@ -146,6 +117,7 @@ def fit(
             counts = counts.filter(min_per_user, min_per_item)
         tell_notes(counts)
         learn = partial(model.fit, replace(counts, notes=()))
+        _tell_compiling(model)
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
@@ -191,10 +163,6 @@ def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) ->
 
 def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     """An estimator that is new, or that starts from an older model."""
-    from dcpf import elements
-
-    if "element" in given:
-        elements.get(given["element"])  # one that is not there is an error before anything is read
     if warm_start is not None:
         old = load(warm_start)
         same = {"n_components": old.item_factors.shape[1], "element": old.element_.name}
@@ -211,6 +179,16 @@ def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
     screen = console(stderr=True)
     screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
     return counts
+
+
+def _tell_compiling(model: "DCPF") -> None:
+    """Say what is going on in the first seconds of a first fit."""
+    from dcpf.kernels.excitation import learn_strengths
+    from dcpf.kernels.jit import is_kept
+    from dcpf.kernels.sweep import sweep_users
+
+    if not (is_kept(sweep_users) and (model.n_neighbors == 0 or is_kept(learn_strengths))):
+        console(stderr=True).print("Compiling, as in every first run: this may take half a minute", soft_wrap=True)
 
 
 def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
@@ -274,18 +252,18 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
 
 
 def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
-    """Commands to try, with ids of this model."""
-    about, screen = model.describe(1, 1), console()
+    """Commands to try, with ids of this model. No list is made for that, which would compile what makes lists."""
+    about, screen = model.describe(1, _POPULAR), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
         _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
     ]
     commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
-    best, _ = model.recommend(user.id, 1)
-    if history and len(best):
-        place = model.items_.find(best[0])
-        named = catalogue(model).named(0 if place is None else place)
-        commands.append(_command("explain", output, user=user.id, item=_shortest(model, best[0], named)))
+    place = model.users_.find(user.id)
+    has = set() if model.history_ is None or place is None else set(model.history_[[place]].indices.tolist())
+    new = next((one for one in about.most_popular if model.items_.find(one.id) not in has), None)
+    if history and new is not None:
+        commands.append(_command("explain", output, user=user.id, item=_shortest(model, new.id, new.name)))
     screen.print("\nNext:")
     for command in (*commands, _command("inspect", output)):
         screen.print(f"  {plain(command)}", soft_wrap=True)

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, check_least
-from dcpf.cli.output import console, plain, print_json, whole_file
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.output import check_folder, console, plain, print_json, whole_file
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
     from dcpf.experiments.tables import Table
 
 
-@takes_counts
+@grouped
 def leaderboard(
     files: Annotated[
         list[Path],
@@ -50,6 +51,7 @@ def leaderboard(
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
         raise ValueError(f"two files are called {twice}; results are kept by name, so rename one of them")
+    check_folder(output)
     from dcpf.experiments import formats
     from dcpf.experiments.contenders import CONTENDERS
     from dcpf.experiments.leaderboard import Rules

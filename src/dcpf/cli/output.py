@@ -149,6 +149,15 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
             raise ValueError(f"{path} is read as the input, and would be overwritten; choose another output")
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a folder that is none, or cannot be made, or not be written to."""
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ValueError(f"{path}: {there} is no folder; choose another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{path}: nothing may be written to the folder {there}; choose another one")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of an old one when it is complete, and is gone when it fails."""

@@ -1,11 +1,8 @@
 """How commands read counts: one set of options, the same wherever a file of counts is taken."""
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import wraps
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +17,7 @@ _TABS = ("\\t", "tab")
 
 @dataclass(frozen=True)
 class Reading:
-    """What was said of how to read counts. Each field is an option of every command that `takes_counts`."""
+    """What was said of how to read counts. Each field is an option of every command that reads them."""
 
     user_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of the users, by name or number from 0.")
@@ -39,6 +36,9 @@ class Reading:
     ] = False
     round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False
     cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None
+
+    def __post_init__(self) -> None:
+        check_least(cap=(self.cap, 1))
 
     @property
     def columns(self) -> dict[str, str | int | None]:
@@ -84,26 +84,3 @@ class Reading:
 
 
 USUAL = Reading()
-
-
-def takes_counts(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options of `Reading` in the place of its parameter `reading`."""
-    hints = get_type_hints(Reading, include_extras=True)
-    options = [
-        inspect.Parameter(
-            one.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=one.default, annotation=hints[one.name]
-        )
-        for one in fields(Reading)
-    ]
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        reading = Reading(**{one.name: given.pop(one.name) for one in options})
-        check_least(cap=(reading.cap, 1))
-        command(reading=reading, **given)
-
-    own = inspect.signature(command)
-    taken = [new for old in own.parameters.values() for new in (options if old.name == "reading" else [old])]
-    run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in taken}
-    return run

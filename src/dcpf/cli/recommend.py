@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import (
     History,
     Json,
@@ -32,7 +33,7 @@ from dcpf.cli.output import (
     several,
     write_frames,
 )
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +46,7 @@ _BLOCK = 32_768  # users at once
 _PLAYED = 3  # items of the history that are shown
 
 
-@takes_counts
+@grouped
 def recommend(
     model: Model,
     user: Annotated[

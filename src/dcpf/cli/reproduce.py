@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, Threads, bar, check_least
 from dcpf.cli.output import console, plain, print_json, several, tell_notes
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dcpf.experiments.reproduce import Reproduction, Standing
 
 
-@takes_counts
+@grouped
 def reproduce(
     data: Annotated[
         str,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcpf.cli.fit import check_replaced
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, Threads, check_least
 from dcpf.cli.output import check_output, console, plain, print_json
-from dcpf.cli.reading import USUAL, Reading, takes_counts
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _FIGURES = (".png", ".svg", ".pdf")
 
 
-@takes_counts
+@grouped
 def tune(
     file: Annotated[Path, typer.Argument(metavar="COUNTS", show_default=False, help="A file of counts.")],
     metric: Annotated[
@@ -96,7 +97,10 @@ def tune(
 
 def _check_files(file: Path, journal: Path, output: Path | None, figure: Path | None) -> None:
     """Refuse what cannot be written before anything is tried."""
-    check_output(journal, inputs=(file,))
+    try:
+        check_output(journal, inputs=(file,))
+    except ValueError as error:
+        raise ValueError(f"{error} (--journal names the file that trials are kept in)") from None
     if output is not None:
         check_output(output, inputs=(file, journal), endings=(".safetensors",))
         check_replaced(output)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Thread
-from types import TracebackType
+from threading import Thread, current_thread, main_thread
+from types import FrameType, TracebackType
 from typing import Self
 
 import numpy as np
@@ -110,14 +110,19 @@ def _end_with_parent() -> None:
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
     """Put Ctrl-C off, where the system can. A process that is started meanwhile never hears of it."""
-    if sys.platform == "win32":
+    if sys.platform == "win32" or current_thread() is not main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[tuple[int, FrameType | None]] = []  # to another thread, from which it is taken to this one
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which processes inherit
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
+            handler(*came[0])
 
 
 def _try_out(name: str, settings: Settings) -> Trial:
