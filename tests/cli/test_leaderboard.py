@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -55,29 +57,42 @@ def test_the_help_names_all_methods() -> None:
     assert all(f"{name}," in shown or f"{name}." in shown for name in CONTENDERS)
 
 
+@contextmanager
+def started(plays: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A command that has said that it begins: its process is being started, or has been."""
+    command = [sys.executable, "-m", "dcpf", "leaderboard", str(plays), "-o", str(folder), "--method", "dcpf"]
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which is ignored in the background
+    )
+    assert running.stderr is not None
+    assert running.stderr.readline() == "  plays: dcpf, with excitation\n"
+    try:
+        yield running
+    finally:
+        with suppress(ProcessLookupError):  # all have ended, as they should
+            os.killpg(running.pid, signal.SIGKILL)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no groups of processes")
-@pytest.mark.parametrize("whom", ["the command alone", "all of its processes"])
-def test_ctrl_c_is_one_line_and_leaves_no_process(whom: str, plays: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dcpf", "leaderboard", str(plays), "-o", str(tmp_path), "--method", "dcpf"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stderr is not None
-        assert (
-            running.stderr.readline() == "  plays: dcpf, with excitation\n"
-        )  # a process is being started, or has been
-        if whom == "the command alone":
-            os.kill(running.pid, signal.SIGINT)
-        else:
-            os.killpg(running.pid, signal.SIGINT)
-        said = running.stderr.read()  # ends when no process is left that could write
-        assert running.wait() == 130
+@pytest.mark.parametrize("end", [os.kill, os.killpg], ids=["the command alone", "all of its processes"])
+def test_ctrl_c_is_one_line_and_leaves_no_process(
+    end: Callable[[int, int], None], plays: Path, tmp_path: Path
+) -> None:
+    with started(plays, tmp_path) as running:
+        end(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=300)  # until no process is left that could write
     assert said == "dcpf: interrupted; finished fits are kept; the same command goes on from there\n"
+    assert running.returncode == 130
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_command_leaves_no_process(plays: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dcpf", "leaderboard", str(plays), "-o", str(tmp_path), "--method", "dcpf"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stderr is not None
-        running.stderr.readline()
+    with started(plays, tmp_path) as running:
         running.kill()
-        running.stderr.read()  # ends when no process is left that could write
+        running.communicate(timeout=300)  # until no process is left that could write
+    assert running.returncode == -signal.SIGKILL
