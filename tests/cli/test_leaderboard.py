@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,6 +85,8 @@ def test_ctrl_c_is_one_line_and_leaves_no_process(
     end: Callable[[int, int], None], plays: Path, tmp_path: Path
 ) -> None:
     with started(plays, tmp_path) as running:
+        while end is os.killpg and running.poll() is None and not (tmp_path / "plays" / "dcpf.json").exists():
+            time.sleep(0.05)  # until there is a first result: the process is well on its way
         end(running.pid, signal.SIGINT)
         _, said = running.communicate(timeout=300)  # until no process is left that could write
     assert said == "dcpf: interrupted; finished fits are kept; the same command goes on from there\n"

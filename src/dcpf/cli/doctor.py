@@ -3,7 +3,6 @@
 import os
 import platform
 import sys
-import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,8 +53,7 @@ def _machine() -> dict[str, Any]:
 
 def _compiled_code() -> dict[str, Any]:
     """Where machine code is kept, so that it is compiled only once."""
-    with warnings.catch_warnings(action="ignore"):  # what they warn of is told here
-        import dcpf.model  # noqa: F401 - with all its kernels
+    import dcpf.model  # noqa: F401 - with all its kernels
 
     modules = [module for name, module in sys.modules.items() if name.startswith("dcpf.")]
     kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "py_func")]
@@ -88,7 +86,7 @@ def _problem(model: Path) -> Exception | None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from dcpf.kernels.jit import NOWHERE_TO_KEEP
+    from dcpf.kernels.jit import nowhere_to_keep
 
     screen = console()
     cache, machine = found["compiled code"], found["machine"]
@@ -97,7 +95,7 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'system':14} {machine['system']}")
     screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
     state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
-    there = f"{cache['files']} files, {size(cache['bytes'])}, {state}" if cache["folders"] else NOWHERE_TO_KEEP
+    there = f"{cache['files']} files, {size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
     screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:
         screen.print(f"{'':14} {plain(folder)}", soft_wrap=True)
