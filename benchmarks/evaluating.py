@@ -8,7 +8,6 @@ metrics as averages, dcpf nine by user, seven of them at four thresholds.
 
 import argparse
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import taste_profile_shaped
+from benchmarks.peers import implicit_with
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF, Counts, evaluate
 
@@ -58,13 +58,10 @@ def main() -> None:
 
 
 def _implicit(model: DCPF, train: sparse.csr_array, test: sparse.csr_array, blas_threads: int) -> dict[str, Any]:
-    from implicit.cpu.als import AlternatingLeastSquares
     from implicit.evaluation import ranking_metrics_at_k
 
-    with warnings.catch_warnings(), threadpool_limits(blas_threads, user_api="blas"):
-        warnings.simplefilter("ignore")
-        peer = AlternatingLeastSquares(factors=model.item_factors.shape[1], num_threads=_THREADS)
-        peer.user_factors, peer.item_factors = model.user_factors, model.item_factors
+    peer = implicit_with(model.user_factors, model.item_factors, _THREADS)
+    with threadpool_limits(blas_threads, user_api="blas"):
         known, held_out = (sparse.csr_matrix(one).astype(np.float32) for one in (train, test))
         found: dict[str, Any] = ranking_metrics_at_k(
             peer, known, held_out, K=_K, show_progress=False, num_threads=_THREADS

@@ -10,6 +10,7 @@ import argparse
 import functools
 import time
 
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import taste_profile_shaped
@@ -37,6 +38,15 @@ def main() -> None:
     for one in (model, alone, wide):
         one.fit(counts)
         one.recommend(n=_N)
+    users, items = counts.shape
+    print(f"{users:,} users x {items:,} items, {counts.nnz:,} entries, {_THREADS} threads,")
+    print(f"{options.neighbors} neighbours, {options.components} components, {model.n_iter_} iterations\n")
+    _compare_fits(counts, model, alone, options.rounds)
+    lists = {"both parts": model, "factors alone": alone, f"factors alone, {_FACTORS} of them": wide}
+    _compare_lists(lists, options.rounds)
+
+
+def _compare_fits(counts: sparse.csr_array, model: DCPF, alone: DCPF, rounds: int) -> None:
     with threadpool_limits(1, user_api="blas"):
         fits = median_seconds(
             {
@@ -44,26 +54,21 @@ def main() -> None:
                 "dcpf": functools.partial(model.fit, counts),
                 "dcpf, factors alone": functools.partial(alone.fit, counts),
             },
-            options.rounds,
+            rounds,
         )
     rows = [("fit", "seconds", "of implicit's")]
     base = fits["implicit ALS, its defaults"]
     rows += [(name, f"{taken:.2f}", f"{taken / base:.2f}") for name, taken in fits.items()]
-    users, items = counts.shape
-    print(f"{users:,} users x {items:,} items, {counts.nnz:,} entries, {_THREADS} threads,")
-    print(f"{options.neighbors} neighbours, {options.components} components, {model.n_iter_} iterations\n")
     print(table(rows))
     began = time.perf_counter()
     with Threads(_THREADS) as threads:
         model._learn_excitation(threads)
     print(f"\nof which excitation: {time.perf_counter() - began:.2f} s\n")
-    contenders = {
-        "both parts": model,
-        "factors alone": alone,
-        f"factors alone, {_FACTORS} of them": wide,
-    }
+
+
+def _compare_lists(contenders: dict[str, DCPF], rounds: int) -> None:
     asked = {name: functools.partial(one.recommend, n=_N) for name, one in contenders.items()}
-    lists = median_seconds(asked, options.rounds)
+    lists = median_seconds(asked, rounds)
     rows = [(f"best {_N} for all users", "seconds", "of both")]
     rows += [(name, f"{taken:.2f}", f"{taken / lists['both parts']:.2f}") for name, taken in lists.items()]
     print(table(rows))

@@ -7,7 +7,7 @@ Both leave out what a user has already, with the same number of threads each, an
 
 import argparse
 import functools
-import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import taste_profile_shaped
+from benchmarks.peers import implicit_with
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
 from dcpf.kernels.threads import Threads
@@ -38,10 +39,10 @@ def main() -> None:
     peer = _implicit(W, H, counts)
     with Threads(_THREADS) as threads:
         ours = functools.partial(_ours, W, H, counts, threads)
-        theirs = functools.partial(peer, blas_threads=1)
-        theirs_wide = functools.partial(peer, blas_threads=_THREADS)
+        theirs = functools.partial(peer, 1)
+        theirs_wide = functools.partial(peer, _THREADS)
         ranked = ours()
-        found, _ = theirs()
+        found = theirs()
         seconds = median_seconds(
             {
                 "dcpf": ours,
@@ -65,23 +66,17 @@ def _ours(W: Floats, H: Floats, counts: sparse.csr_array, threads: Threads) -> R
     return top_n(W, tiled(H, W.sum(axis=0, dtype=np.float64), threads), _N, counts, threads)
 
 
-def _implicit(
-    W: Floats, H: Floats, counts: sparse.csr_array
-) -> "functools.partial[tuple[NDArray[np.int32], Floats]]":
-    from implicit.cpu.als import AlternatingLeastSquares
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = AlternatingLeastSquares(factors=W.shape[1], num_threads=_THREADS)
-    model.user_factors, model.item_factors = W, H
+def _implicit(W: Floats, H: Floats, counts: sparse.csr_array) -> Callable[[int], NDArray[np.int32]]:
+    """The lists of all users, by implicit with BLAS in so many threads."""
+    peer = implicit_with(W, H, _THREADS)
     seen = sparse.csr_matrix(counts).astype(np.float32)
 
-    def recommend(blas_threads: int) -> tuple[NDArray[np.int32], Floats]:
+    def recommend(blas_threads: int) -> NDArray[np.int32]:
         with threadpool_limits(blas_threads, user_api="blas"):
-            ids, scores = model.recommend(np.arange(len(W)), seen, N=_N)
-        return ids, scores
+            items: NDArray[np.int32] = peer.recommend(np.arange(len(W)), seen, N=_N)[0]
+        return items
 
-    return functools.partial(recommend)
+    return recommend
 
 
 def _agreement(ours: Ranked, theirs: NDArray[np.int32], W: Floats, H: Floats) -> tuple[float, float]:

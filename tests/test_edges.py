@@ -11,8 +11,8 @@ from scipy import sparse
 import dcpf
 from dcpf.inference import vbem
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import expected_sessions
-from dcpf.inference.updates import Factors, Gammas
+from dcpf.inference.fold_in import sessions_of
+from dcpf.inference.updates import Factors, Gammas, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
 
@@ -51,7 +51,8 @@ def test_sessions_rise_with_the_rate_from_one_to_the_count_at_any_rate_of_a_floa
         rate = float(np.exp(-half[-1]))
         H = Gammas(np.full((len(counts), 1), certain), np.full(len(counts), certain * rate), np.zeros(1))
         with Threads(1) as threads:
-            mean = expected_sessions(Rows.from_matrix(matrix), W, H, dcpf.elements.get(element), (0.3, 0.3), threads)
+            users, items = (update_factors(q, 0.3, threads) for q in (W, H))
+            mean = sessions_of(Rows.from_matrix(matrix), users, items, dcpf.elements.get(element), threads)
         n = mean.reshape(len(log_rates), len(counts))
         assert (n >= 1.0 - 1e-9).all()
         assert (n <= counts * (1.0 + 1e-9)).all()

@@ -65,6 +65,19 @@ def test_every_test_named_in_the_table_of_equations_exists() -> None:
         assert (ROOT / "tests" / file).exists(), file
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/design.md"])
+def test_every_file_and_module_named_in_the_pages_on_the_code_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
+    files = set(re.findall(r"`([a-z\d_/]+\.(?:py|md)|[a-z_/]+/)`", text))
+    below = [ROOT, *(ROOT / "src").rglob("**/"), *(ROOT / "tests").rglob("**/"), ROOT / "docs"]
+    assert {file for file in files if not any((folder / file).exists() for folder in below)} == set()
+    rooms = "elements|kernels|inference|ranking|readers|store|model|counts|evaluation|serve|distributed"
+    names = set(re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", text)) - files
+    assert len(files) + len(names) > 15
+    for name in names:
+        assert pkgutil.resolve_name(f"dcpf.{name}") is not None
+
+
 def test_every_row_of_bad_input_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "bad-input.md").read_text()
     rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)

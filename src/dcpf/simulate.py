@@ -40,16 +40,15 @@ def draw_counts(
 def draw_excited(
     x: sparse.csr_array, strength: sparse.csr_array, element: Element, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """The same from excitation: n ~ Poisson(x S), where x is what users have and S what these items excite."""
+    """Counts and sessions from excitation: n ~ Poisson(x S), where x is what users have and S what that excites."""
     ends = np.concatenate([[0.0], np.cumsum(strength.data, dtype=np.float64)])
     low, high = ends[strength.indptr[:-1]], ends[strength.indptr[1:]]
     sizes = rng.poisson(x.data * (high - low)[x.indices])
     users, sources = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)).repeat(sizes), x.indices.repeat(sizes)
     drawn = rng.uniform(low[sources], high[sources])
     places = np.searchsorted(ends, drawn, side="right") - 1
-    places = np.clip(
-        places, strength.indptr[sources], strength.indptr[sources + 1] - 1
-    )  # rounding may lead beside it
+    first, last = strength.indptr[sources], strength.indptr[sources + 1] - 1
+    places = np.clip(places, first, last)  # rounding may lead beside them
     return _compound(users, strength.indices[places], (x.shape[0], strength.shape[1]), element, rng)
 
 

@@ -236,5 +236,5 @@ def test_a_scheduler_that_anyone_can_use_is_refused(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["tls://10.0.0.1:8786", "tcp://127.0.0.1:1", "tcp://localhost:1", "tcp://[::1]:1", "inproc://1/2/3"]
 )
-def test_others_are_not(address: str) -> None:
+def test_a_scheduler_with_tls_or_of_this_machine_is_taken(address: str) -> None:
     check_secure(address, insecure=False)

@@ -74,17 +74,18 @@ def test_hits_are_found_by_walking_and_by_searching(far, monkeypatch):
 
 @pytest.mark.parametrize("element", [Raw(), Binary(), Logarithmic(0.6)], ids=["raw", "binary", "logarithmic"])
 def test_learned_strengths_are_those_of_the_update(element):
-    """Three rounds of the update, in numpy over all users and items at once."""
+    """Four rounds of the update with its momentum, in numpy over all users and items at once."""
     rng = np.random.default_rng(5)
     counts, given, lists, x, means = example(5)
     W, H = rng.gamma(1.0, 0.5, (USERS, 3)), rng.gamma(1.0, 0.5, (ITEMS, 3))
     weight, sums = 4.0, x.sum(axis=0)
-    learned = learn(counts, given, lists, (W, H), element, weight, sums, rounds=3)
-    S, y = means.copy(), counts.toarray()
-    for _ in range(3):
-        lam = W @ H.T + x @ S
+    learned = learn(counts, given, lists, (W, H), element, weight, sums, rounds=4)
+    S, point, y = means, means, counts.toarray()
+    for number in range(4):
+        lam = W @ H.T + x @ point
         n = np.where(y > 0, expected_sessions(element, y, lam), 0.0)
-        S = (weight * means + S * (x.T @ (n / lam))) / (weight + sums)[:, None]
+        new = (weight * means + point * (x.T @ (n / lam))) / (weight + sums)[:, None]
+        point, S = np.maximum(new + number / (number + 3.0) * (new - S), 0.1 * new), new
     used = lists.sources < ITEMS
     targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
     np.testing.assert_allclose(learned[used], S[lists.sources[used], targets], rtol=2e-6)

@@ -74,9 +74,8 @@ def test_single_precision_stays_finite_and_close_from_small_to_large(shape, rate
     q = np.full((3, 11), shape, dtype=np.float32), np.full(3, rate), np.full(11, rate)
     geometric, block_means, row_means, row_bounds = moments(*q, kernel=gamma_moments_single)
     wide = moments(q[0].astype(np.float64), *q[1:])
-    np.testing.assert_allclose(
-        geometric, wide[0], rtol=2e-7 * (8.0 + 1.0 / shape), atol=1e-36 / rate
-    )  # exp(-87) is 0
+    least = 1e-36 / rate  # exp(-87) is 0
+    np.testing.assert_allclose(geometric, wide[0], rtol=2e-7 * (8.0 + 1.0 / shape), atol=least)
     np.testing.assert_allclose(block_means, wide[1], rtol=3e-7)
     np.testing.assert_allclose(row_means, wide[2], rtol=3e-7)
     np.testing.assert_allclose(row_bounds, wide[3], rtol=1e-6, atol=1e-6 * shape)

@@ -8,8 +8,8 @@ from scipy import sparse
 import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import expected_sessions
-from dcpf.inference.updates import Gammas
+from dcpf.inference.fold_in import sessions_of
+from dcpf.inference.updates import Gammas, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
 
@@ -30,7 +30,8 @@ def one_step(model: dcpf.DCPF, W: Gammas, H: Gammas, counts: sparse.csr_array, p
     eW, eH = (np.exp(digamma(q.shape)) / (q.row_rate[:, None] + q.column_rate) for q in (W, H))
     data = Rows.from_matrix(counts)
     with Threads(1) as threads:
-        sessions = expected_sessions(data, W, H, model.element_, (prior, prior), threads)
+        users, items = (update_factors(q, prior, threads) for q in (W, H))
+        sessions = sessions_of(data, users, items, model.element_, threads)
     dense = np.zeros(counts.shape)
     dense[np.repeat(np.arange(counts.shape[0]), np.diff(data.by_user.indptr)), data.by_user.indices] = sessions
     shape = prior + eW * ((dense / (eW @ eH.T)) @ eH)

@@ -1,11 +1,7 @@
 """A small model that is served, and a browser to look at it: what the tests of the page share."""
 
 import importlib.util
-import os
 import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from tests.serve.command import running
 
 from dcpf import DCPF, Counts
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><b>bold</b>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 5
-TOKEN = "token-of-the-tests"
+TOKEN = "50%41-of/the?tests&more+#1"  # signs that mean something in an address
 
 
 def chromium() -> str:
@@ -61,19 +58,8 @@ def fitted(seed: int = 0, users: int = 30) -> DCPF:
 @contextmanager
 def served(path: Path) -> Iterator[str]:
     """`dcpf serve` in a process of its own; gives the address that it prints."""
-    command = [sys.executable, "-m", "dcpf", "serve", str(path), "--port", "0", "--check-every", "0.1", "--quiet"]
-    environment = os.environ | {"DCPF_TOKEN": TOKEN}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        try:
-            assert process.stdout is not None
-            limit = threading.Timer(120, process.kill)  # a service that never says a word
-            limit.start()
-            printed = [process.stdout.readline() for _ in range(3)]
-            limit.cancel()
-            assert printed[1].startswith("  http://"), printed
-            yield printed[1].strip()
-        finally:
-            process.terminate()
+    with running(path, "--check-every", "0.1", "--quiet", DCPF_TOKEN=TOKEN) as (_, address):
+        yield address
 
 
 class Seen:

@@ -12,10 +12,11 @@ import uvicorn
 
 import dcpf
 from dcpf.counts import Counts
-from dcpf.serve.app import app_of
+from dcpf.serve.app import make_app
 from dcpf.serve.gate import Gate, Rules
 from dcpf.serve.loading import load
 from dcpf.serve.running import configured, listening
+from dcpf.serve.service import Service
 from dcpf.serve.watching import Current
 
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" \\ \u202e \x07'
@@ -45,6 +46,11 @@ def save(path: Path, *, seed: int = 0, history: bool = True, numbered: bool = Fa
     model = dcpf.DCPF(**settings | options).fit(counts)
     model.save(path, history=history)
     return dcpf.load(path)
+
+
+def app_of(current: Current, rules: Rules | None = None) -> Gate:
+    """The whole service, with a model in use."""
+    return make_app(Service(current, threads=2), rules or Rules())
 
 
 @contextmanager

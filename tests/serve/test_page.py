@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from tests.serve.browser import HOSTILE, LONG, TOKEN, Seen, browsing, chromium, fitted, served
@@ -304,6 +304,12 @@ def test_nothing_moves_for_those_who_asked_for_that(visit: Visit, browser: Any, 
     lively = Visit(browser, address, reduced_motion="no-preference")
     assert lively.to("/user?id=alice").evaluate(name) == "shrink"
     lively.context.close()
+
+
+def test_the_printed_address_opens_the_page_whatever_signs_the_token_has(visit: Visit, address: str) -> None:
+    assert TOKEN not in address
+    assert unquote(urlsplit(address).fragment) == f"token={TOKEN}"
+    visit.to("/user?id=bob").get_by_role("heading", name="User bob").wait_for()
 
 
 def test_the_token_is_in_no_address_and_no_link(visit: Visit) -> None:

@@ -3,16 +3,14 @@
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.cli.running import refused
+from tests.serve.command import running
 from tests.serve.models import TOKEN, save
 
 from dcpf.serve.running import Settings, address_of, is_this_machine, rules_of
@@ -23,25 +21,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("running") / "plays.safetensors"
     save(made)
     return made
-
-
-@contextmanager
-def running(path: Path, *options: str, **more: str) -> "Iterator[tuple[subprocess.Popen[str], str]]":
-    """The command in a process of its own, and the address that it prints. The process is gone afterwards."""
-    import os
-
-    command = [sys.executable, "-m", "dcpf", "serve", str(path), "--port", "0", *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | more
-    )
-    try:
-        assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(3)]
-        assert told[2] == "Ctrl-C stops it.\n", process.communicate()[1]
-        yield process, told[1].strip()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_it_prints_an_address_with_a_token_serves_swaps_and_ends_by_a_signal(path: Path) -> None:
@@ -127,6 +106,7 @@ def test_the_address_is_one_that_can_be_opened() -> None:
     assert address_of("::", 80, None) == "http://127.0.0.1:80/"
     assert address_of("::1", 80, None) == "http://[::1]:80/"
     assert address_of("music.example", 80, None) == "http://music.example:80/"
+    assert address_of("::1", 80, "50%41#/?&+") == "http://[::1]:80/#token=50%2541%23%2F%3F%26%2B"
 
 
 def test_it_listens_to_this_machine_only_unless_told_otherwise() -> None:

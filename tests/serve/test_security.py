@@ -15,11 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serve.models import HOSTILE, TOKEN, get, post, save, serving, serving_app
+from tests.serve.models import HOSTILE, TOKEN, app_of, get, post, save, serving, serving_app
 
 import dcpf
 from dcpf.serve import looking
-from dcpf.serve.app import app_of, make_app
+from dcpf.serve.app import make_app
 from dcpf.serve.gate import LARGEST_BODY, Gate, Rules, hostname
 from dcpf.serve.loading import load
 from dcpf.serve.metrics import Metrics
@@ -173,6 +173,7 @@ def test_a_body_is_counted_as_it_comes_and_not_kept(model: dcpf.DCPF, folder: Pa
     async def receive() -> dict[str, Any]:
         nonlocal taken
         taken += 2**16
+        assert taken < 2 * LARGEST_BODY, "nobody counts"
         return {"type": "http.request", "body": bytes(2**16), "more_body": True}  # without end
 
     sent: list[Any] = []
@@ -203,7 +204,8 @@ def test_a_body_that_does_not_come_is_given_up(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(app_of(Current(load(folder / "plays.safetensors")))(_scope("/api/recommend"), receive, send))
+    app = app_of(Current(load(folder / "plays.safetensors")))
+    asyncio.run(asyncio.wait_for(app(_scope("/api/recommend"), receive, send), timeout=60.0))
     assert sent[0]["status"] == 408
 
 

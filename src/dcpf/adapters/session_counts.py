@@ -4,14 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.elements import Element
 from dcpf.model import DCPF
+from dcpf.model.transformer import CountTransformer
 
 
-class SessionCounts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class SessionCounts(OneToOneFeatureMixin, CountTransformer):
     """Turn raw counts into the expected sessions behind them: a number between 1 and the count.
 
     A model of factors alone (`DCPF` with n_neighbors=0) learns from the counts what a repeat is worth. The zeros stay
@@ -69,10 +70,3 @@ class SessionCounts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         counts = self.model_._new_users(X).matrix
         expected = self.model_._sessions(counts, self.model_._fold_in(counts)).astype(np.float64, copy=False)
         return sparse.csr_array((expected, counts.indices, counts.indptr), shape=counts.shape, copy=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags

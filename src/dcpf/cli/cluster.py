@@ -84,7 +84,7 @@ def fit_on_cluster(
     folders: dict[str, Any],
     columns: dict[str, Any],
 ) -> None:
-    """Fit the model there."""
+    """Fit the model on this cluster; `folders` and `columns` are further options of `dcpf.distributed.fit`."""
     from dcpf.distributed import fit
     from dcpf.readers.names import read_names
 

@@ -75,8 +75,8 @@ def _show_bound(screen: "Console", bounds: tuple[float, ...]) -> None:
 
 def sparkline(values: tuple[float, ...]) -> str:
     """A line of blocks whose heights are the values, at most 40 of them."""
-    points = [values[j * (len(values) - 1) // max(1, min(len(values), _POINTS) - 1)]
-              for j in range(min(len(values), _POINTS))]  # fmt: skip
+    n = min(len(values), _POINTS)
+    points = [values[j * (len(values) - 1) // max(1, n - 1)] for j in range(n)]
     low, high = min(points), max(points)
     return "".join(_BLOCKS[round((point - low) / (high - low) * 7) if high > low else 7] for point in points)
 

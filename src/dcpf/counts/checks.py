@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dcpf.counts.occurring import occurring
+
 LARGEST_COUNT = 2**31 - 1
 
 
@@ -44,7 +46,7 @@ def report(X: Any, matrix: sparse.csr_array) -> str:
     stored = X.data if getattr(X, "format", None) in ("csr", "csc", "coo") else matrix.data
     given = int(np.count_nonzero(stored))
     users = int((np.diff(matrix.indptr) == 0).sum())
-    items = int(matrix.shape[1] - len(np.unique(matrix.indices)))
+    items = int(matrix.shape[1] - len(occurring(matrix.indices)))
     parts = [
         f"{matrix.shape[0]:,} users x {matrix.shape[1]:,} items, {matrix.nnz:,} counts up to {matrix.data.max():,}"
     ]

@@ -9,117 +9,58 @@ Column = str | int  # by name, or by number from 0
 
 THE_TABLE = "the table"  # how errors call a table in memory
 
-_ENDINGS = (
-    "",
-    "id",
-    "ids",
-    "key",
-    "code",
-    "no",
-    "nr",
-    "number",
-    "num",
-    "idx",
-    "index",
-    "hash",
-    "sha1",
-    "uuid",
-    "guid",
-)
+_ENDINGS = "id ids key code no nr number num idx index hash sha1 uuid guid"
 
 
-def _ids_of(*nouns: str) -> frozenset[str]:
-    return frozenset(noun + ending for noun in nouns for ending in _ENDINGS)
+def _ids_of(nouns: str) -> frozenset[str]:
+    return frozenset(noun + ending for noun in nouns.split() for ending in ("", *_ENDINGS.split()))
 
 
-def _numbers_of(*deeds: str) -> frozenset[str]:
+def _numbers_of(deeds: str) -> frozenset[str]:
     forms = ("{0}s", "{0}count", "{0}counts", "{0}scount", "count{0}s", "n{0}s", "num{0}s", "number{0}s")
     more = ("numberof{0}s", "countof{0}s", "total{0}s", "{0}freq", "{0}frequency")
-    return frozenset(form.format(deed) for deed in deeds for form in forms + more)
+    return frozenset(form.format(deed) for deed in deeds.split() for form in forms + more)
 
 
-_USERS = ("user", "listener", "customer", "cust", "household", "visitor", "account", "member", "client", "consumer")
-_MORE_USERS = (
-    "person",
-    "people",
-    "buyer",
-    "shopper",
-    "subscriber",
-    "reader",
-    "viewer",
-    "player",
-    "patient",
-    "borrower",
+_USERS = (
+    "user listener customer cust household visitor account member client consumer person people buyer shopper "
+    "subscriber reader viewer player patient borrower"
 )
-_ITEMS = ("item", "song", "artist", "track", "album", "product", "prod", "movie", "film", "show", "book", "game")
-_MORE_ITEMS = (
-    "venue",
-    "poi",
-    "article",
-    "video",
-    "podcast",
-    "business",
-    "recipe",
-    "asin",
-    "isbn",
-    "sku",
-    "gtin",
-    "ean",
+_ITEMS = (
+    "item song artist track album product prod movie film show book game venue poi article video podcast business "
+    "recipe asin isbn sku gtin ean"
 )
-_WEAKER_ITEMS = ("word", "term", "token", "place", "location", "page", "url", "app", "feature")
-_DEEDS = ("play", "listen", "click", "view", "visit", "purchase", "checkin", "event", "interaction", "occurrence")
-_MORE_DEEDS = ("watche", "download", "stream", "scrobble", "hit", "order", "read", "unit", "use", "rental", "session")
-_WHEN = (
-    "time",
-    "timestamp",
-    "date",
-    "datetime",
-    "ts",
-    "day",
-    "epoch",
-    "unixtime",
-    "unixtimestamp",
-    "utctime",
-    "when",
+_WEAKER_ITEMS = "word term token place location page url app feature"
+_DEEDS = (
+    "play listen click view visit purchase checkin event interaction occurrence watche download stream scrobble hit "
+    "order read unit use rental session"
 )
+_WHEN = "time timestamp date datetime ts day epoch unixtime unixtimestamp utctime when"
 _STAMPED = (
-    "event",
-    "created",
-    "played",
-    "listened",
-    "purchased",
-    "visited",
-    "clicked",
-    "viewed",
-    "watched",
-    "checkin",
+    "event created played listened purchased visited clicked viewed watched checkin checkedin ordered order invoice "
+    "purchase transaction added updated play"
 )
-_MORE_STAMPED = ("checkedin", "ordered", "order", "invoice", "purchase", "transaction", "added", "updated", "play")
 
 # Names are tried from left to right: what comes first is taken where several would do.
 _NAMES: Mapping[str, tuple[frozenset[str], ...]] = {
     "user": (
-        _ids_of(*_USERS, *_MORE_USERS) | {"uid", "userid", "reviewerid"},
-        _ids_of("session", "visit", "basket", "cookie", "device"),
-        _ids_of("doc", "document", "text"),
+        _ids_of(_USERS) | {"uid", "userid", "reviewerid"},
+        _ids_of("session visit basket cookie device"),
+        _ids_of("doc document text"),
     ),
     "item": (
-        _ids_of(*_ITEMS, *_MORE_ITEMS) | {"iid", "stockcode", "upc"},
-        _ids_of(*_WEAKER_ITEMS),
-        _ids_of("doc", "document", "text"),
+        _ids_of(_ITEMS) | {"iid", "stockcode", "upc"},
+        _ids_of(_WEAKER_ITEMS),
+        _ids_of("doc document text"),
     ),
     "count": (
-        _numbers_of(*_DEEDS, *_MORE_DEEDS)
+        _numbers_of(_DEEDS)
         | {"count", "counts", "cnt", "quantity", "qty", "freq", "frequency", "times", "timesplayed", "tf"},
         frozenset({"n", "num", "weight", "totalcount"}),
     ),
     "time": (
-        frozenset(_WHEN)
-        | {
-            f"{what}{end}"
-            for what in (*_STAMPED, *_MORE_STAMPED)
-            for end in ("at", "time", "date", "timestamp", "ts")
-        },
+        frozenset(_WHEN.split())
+        | {f"{what}{end}" for what in _STAMPED.split() for end in ("at", "time", "date", "timestamp", "ts")},
     ),
 }
 

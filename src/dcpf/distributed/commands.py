@@ -12,7 +12,7 @@ from dcpf.inference.users import Draw
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Visit the start."""
+    """Make the local step at the start, as `Visit` does."""
 
     start: Draw
     items: int  # the number of the item factors
@@ -22,7 +22,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Visit a point."""
+    """Make the local step at a point, and answer with what the block adds to the sums."""
 
     W: int
     items: int

@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client
 
 from dcpf import elements, memory
-from dcpf.counts import Id, Strings
+from dcpf.counts import Counts, Id, Strings
 from dcpf.distributed.engine import Engine
 from dcpf.distributed.keeping import Keeper, KeptPosition
 from dcpf.distributed.manifest import Manifest, read_counts_of, read_items
@@ -19,11 +19,12 @@ from dcpf.distributed.preparing import prepare, summary
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.distributed.users import RemoteUsers, Times
 from dcpf.distributed.worker import Plan
+from dcpf.inference.updates import Gammas
 from dcpf.inference.users import random_start
 from dcpf.inference.vbem import Ascent, State
 from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF
-from dcpf.model.checkpoint import Checkpoint, facts_of
+from dcpf.model.checkpoint import Checkpoint, Position, facts_of
 from dcpf.model.climbing import Climb
 from dcpf.model.fitted import generator
 from dcpf.progress import ProgressBar
@@ -100,22 +101,36 @@ def fit(
             climb = Climb(model.max_iter, model.tol, model.callback, keeper, bar)
             climb.run(_states(model, Ascent(users, elements.get(model.element), settings, threads), manifest, keeper))
             assert climb.reached is not None
-            state, bounds = climb.reached.state, climb.reached.bounds
-            W: Any = state.W  # which is with the workers
             if user_factors is None:
-                counts = read_counts_of(folder, manifest)
-                whole = replace(state, W=users.fetch(W), last=None)
-                model._take_over(counts if names is None else counts.with_names(names), settings, whole, bounds)
+                _bring_all(model, climb.reached, users, read_counts_of(folder, manifest), names)
             else:
-                average = users.export(W, absolute(user_factors))
-                items, about = _catalogue(folder, names), summary(manifest)
-                model._take_over_items(items, about, settings, replace(state, W=average, last=None), bounds)
+                average = users.export(_with_workers(climb.reached), absolute(user_factors))
+                _bring_items(model, climb.reached, average, _catalogue(folder, names), manifest)
         bar.say(_spent(spent))
         if settings.n_neighbors and not climb.told_to_stop:
             bar.say("Learning which items bring which, on this machine")
             model._learn_excitation(threads)
     model._warn_unsettled(climb)
     return model
+
+
+def _bring_all(
+    model: DCPF, reached: Position, users: RemoteUsers, counts: Counts, names: Mapping[Id, str] | None
+) -> None:
+    """Make the model whole: q(W) comes here from the workers."""
+    state = replace(reached.state, W=users.fetch(_with_workers(reached)), last=None)
+    model._take_over(counts if names is None else counts.with_names(names), model._settings(), state, reached.bounds)
+
+
+def _bring_items(model: DCPF, reached: Position, average: Gammas, items: Catalogue, manifest: Manifest) -> None:
+    """Give the model items and parameters, and one user who stands for all that stay elsewhere."""
+    state = replace(reached.state, W=average, last=None)
+    model._take_over_items(items, summary(manifest), model._settings(), state, reached.bounds)
+
+
+def _with_workers(reached: Position) -> Any:
+    """q(W), whose rows are with the workers."""
+    return reached.state.W
 
 
 def _states(model: DCPF, ascent: Ascent, manifest: Manifest, keeper: Keeper) -> Iterator[State]:

@@ -47,12 +47,12 @@ class Manifest:
 
     @property
     def entries(self) -> int:
-        """Stored counts."""
+        """How many counts there are."""
         return sum(block.entries for block in self.blocks)
 
     @property
     def first_users(self) -> list[int]:
-        """The number of each block's first user, and of all users."""
+        """Where each block begins among all users, and at the end how many users there are."""
         return list(accumulate((block.users for block in self.blocks), initial=0))
 
     def write(self, folder: Folder) -> None:

@@ -22,8 +22,7 @@ class Places:
         """
         names = sorted(workers, key=lambda one: (min(self.of(one), default=len(self._sizes)), one))
         share = sum(self._sizes) / sum(workers.values())
-        before, dealt, worker, limit = dict(self.worker_of), 0.0, 0, 0.0
-        limit = share * workers[names[0]]
+        before, dealt, worker, limit = dict(self.worker_of), 0.0, 0, share * workers[names[0]]
         for number, size in enumerate(self._sizes):
             while dealt + size / 2 > limit and worker + 1 < len(names):
                 worker += 1

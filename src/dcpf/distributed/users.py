@@ -26,7 +26,7 @@ _TRIES = 25  # times in a row that may bring nothing
 
 
 class Remote:
-    """A q(W) that is with the blocks, by its number."""
+    """Stands here for a q(W) whose rows are with the blocks, which know it by its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -58,8 +58,8 @@ class _Round:
     """What is asked of all blocks, and what came back so far."""
 
     commands: list[Command]
-    before: int
-    left: set[int]
+    before: int  # commands that blocks have done before
+    left: set[int]  # blocks that have not answered yet
     total: Sum
     given: dict[int, Gammas] = field(default_factory=dict)
     anew: set[int] = field(default_factory=set)  # blocks that must be made again
@@ -151,7 +151,7 @@ class RemoteUsers:
         return [found[number] for number in numbers]
 
     def end(self) -> None:
-        """Let the workers go."""
+        """Have the workers let go of everything of this fit."""
         self._put.clear()
         self._engine.everywhere(worker.end, self._plan.fit)
 

@@ -40,9 +40,8 @@ class Logarithmic(Element):
         """log (n! / y!) s1(y, n)."""
         y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
         many = gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling1(y, n)
-        return np.where(
-            (n == 1.0) & (y >= 1.0), -np.log(np.maximum(y, 1.0)), many
-        )  # the same, without loss of digits
+        one = -np.log(np.maximum(y, 1.0))  # the same at n = 1, without loss of digits
+        return np.where((n == 1.0) & (y >= 1.0), one, many)
 
     @property
     def mean(self) -> float:

@@ -17,7 +17,6 @@ from dcpf.kernels.lookup import stored_values
 from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import check_whole
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 _PLACES = 1 << 22  # of lists that are made at once, so that memory does not grow with the number of users
@@ -135,7 +134,7 @@ class _Ranking:
                 self._values[name][first + some, j] = metric(lists)
 
     def result(self) -> Evaluation:
-        """What came out."""
+        """The metrics of all users, and what is to be said of them."""
         users = len(self._given.users)
         if self._empty == users:
             raise ValueError(

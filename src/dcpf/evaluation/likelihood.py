@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Ids
@@ -14,8 +13,6 @@ from dcpf.kernels.threads import Threads
 
 if TYPE_CHECKING:
     from dcpf.model import DCPF
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Likelihood:
 
     @property
     def occurrence_per_entry(self) -> float:
-        """The same for whether there is a count at all."""
+        """The log-likelihood of who has what, whatever the count, over the number of pairs that have one."""
         return self.occurrence / self.entries
 
     def to_dict(self) -> dict[str, Any]:

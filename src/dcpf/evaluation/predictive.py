@@ -105,7 +105,7 @@ def _truth(model: DCPF, counts: Any) -> tuple[sparse.csr_array, Any]:
 
 
 def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
-    """The same of counts with ids: whoever and whatever the model does not know is left out, and it is said."""
+    """Counts with ids, in the columns of the model, and where their users stand; who is unknown is left out."""
     users, items = model.users_.find_all(counts.users), model.items_.find_all(counts.items)
     for what, places, ids in (("users", users, counts.users), ("items", items, counts.items)):
         unknown = np.flatnonzero(places < 0)

@@ -11,7 +11,6 @@ from dcpf.counts import Counts, Ids, InvalidCounts
 from dcpf.model.fitted import has_ids
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,7 @@ class Task:
 
     users: Ids
     items: Ids  # that the model can list
-    test: (
-        sparse.csr_array
-    )  # to be found; the columns after those of `items` are of items that the model does not know
+    test: sparse.csr_array  # to be found; columns after those of `items` are what the model does not know
     seen: sparse.csr_array | None  # what they have already, if that is known
     history: Counts | None  # the same, if the model is to be given it
     popularity: Floats | None  # the share of the users of the fit who have each item, if that is known
@@ -106,7 +103,7 @@ def _check_as_many(what: str, given: Ids, of: str, known: object) -> None:
 
 
 def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:
-    """The same with the columns of `items`, and after them those of unknown ones; and how many entries are there."""
+    """A matrix with the columns of `items`, then those of unknown items; and how many entries the latter have."""
     if given == items:
         return matrix, 0
     places = items.find_all(given)
@@ -141,7 +138,7 @@ def stored_in(matrix: sparse.csr_array, other: sparse.csr_array) -> NDArray[np.b
 
 
 def without(matrix: sparse.csr_array, entries: NDArray[np.bool_]) -> sparse.csr_array:
-    """The same without the entries where this is true."""
+    """A matrix without those of its entries where this is true."""
     kept = np.flatnonzero(~entries)
     indptr = np.searchsorted(kept, matrix.indptr)
     return sparse.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

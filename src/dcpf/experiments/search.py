@@ -47,7 +47,7 @@ class Settings:
         return self.n_components > 0 or self.n_neighbors > 0
 
     def changed(self, **parameters: Any) -> "Settings":
-        """The same with other parameters. Without excitation its prior is nothing to choose: it is the default."""
+        """These settings with other parameters. The prior of excitation is the default where there is none."""
         new = replace(self, **parameters)
         return new if new.n_neighbors else replace(new, neighbor_prior=DEFAULT.neighbor_prior)
 

@@ -57,7 +57,7 @@ def all_tables(results: Results) -> list[Table]:
 
 
 def structure(results: Results) -> Table:
-    """Table 2."""
+    """Table 2 of the paper: how large the data are."""
     ours, theirs = results.data, results.theirs
     rows = (
         (Cell("# rows"), Cell(ours.users, paper=_of(theirs, "users"))),
@@ -69,7 +69,7 @@ def structure(results: Results) -> Table:
 
 
 def scores(results: Results) -> Table:
-    """Table 3."""
+    """Table 3 of the paper: NDCG by model and threshold."""
     thresholds = results.protocol.thresholds
     theirs = paper.TABLE_3 if results.dataset == "taste-profile" else {}
     rows = []
@@ -217,7 +217,7 @@ def _rounded(cell: Cell) -> float | None:
 
 
 def _with_best(rows: list[list[Cell]], first: int) -> tuple[tuple[Cell, ...], ...]:
-    """The same with the two best means of each column from `first` on in bold. Means that look the same are."""
+    """The rows with the two best means of each column from `first` on in bold; equal ones as they are displayed."""
     for j in range(first, len(rows[0])):
         best = sorted({mean for row in rows if (mean := _rounded(row[j])) is not None})[-2:]
         for row in rows:

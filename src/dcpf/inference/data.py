@@ -10,6 +10,7 @@ from scipy import sparse
 
 from dcpf import memory
 from dcpf.counts.cuts import cut
+from dcpf.counts.occurring import occurring
 from dcpf.kernels.sweep import Columns, Entries
 
 # Entries of a block: enough to keep many threads busy, few enough that what a block needs of the users' factors stays
@@ -109,6 +110,8 @@ def _block(
 
 def distinct(data: NDArray[np.integer]) -> NDArray[np.int64]:
     """The distinct counts, ascending."""
+    if len(data) and data.max() < BLOCK_ENTRIES:
+        return occurring(data)
     pieces = [np.unique(data[start : start + BLOCK_ENTRIES]) for start in range(0, len(data), BLOCK_ENTRIES)]
     return np.unique(np.concatenate(pieces)).astype(np.int64) if pieces else np.empty(0, dtype=np.int64)
 

@@ -33,7 +33,7 @@ Places = NDArray[np.int64]
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
-_MAX_ITER, _TOL = 20, 1e-2
+_MAX_ITER, _TOL = 10, 1e-2
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
 
@@ -50,7 +50,7 @@ class Excitation:
 
     @property
     def lists(self) -> Lists:
-        """As kernels take them."""
+        """Sources and strengths by the item that is excited, as kernels take them."""
         return Lists(self.sources, self.strength)
 
     @cached_property
@@ -60,7 +60,7 @@ class Excitation:
 
     @cached_property
     def targets(self) -> Targets:
-        """The same as kernels take it."""
+        """`by_source` as kernels take it."""
         return as_targets(self.by_source)
 
     def towards(self, targets: Places | slice) -> sparse.csr_array:
@@ -117,7 +117,7 @@ class Excitation:
         return np.diff(sums[given.indptr])
 
     def moved(self, places: Places, items: int) -> "Excitation":
-        """The same for a catalogue of so many items, among which ours stand at these ascending places."""
+        """Excitation in a catalogue of so many items, among which ours stand at these ascending places."""
         most = self.sources.shape[1]
         sources, strength = np.full((items, most), items, np.int32), np.zeros((items, most), np.float32)
         sources[places] = np.append(places, items)[self.sources]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dcpf.elements import Element
 from dcpf.inference.data import Rows
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.updates import Factors, Gammas, update_factors
+from dcpf.inference.updates import Factors, Gammas
 from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries, sessions_at_rates
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -50,18 +50,10 @@ def fold_in(
     return Gammas(shape, rates, items.column_means)
 
 
-def expected_sessions(
-    data: Rows, W: Gammas, H: Gammas, element: Element, shape_prior: tuple[float, float], threads: Threads
-) -> NDArray[np.float64]:
-    """E[n_ui] at the stored entries, by rows, where there are factors alone."""
-    users, items = update_factors(W, shape_prior[0], threads), update_factors(H, shape_prior[1], threads)
-    return sessions_of(data, users, items, element, threads)
-
-
 def sessions_of(
     data: Rows, users: Factors, items: Factors, element: Element, threads: Threads
 ) -> NDArray[np.float64]:
-    """The same, of sides that are known already."""
+    """E[n_ui] at the stored entries, by rows, where there are factors alone."""
     return _sessions(data, element, sessions_at_entries, (users.geometric, items.geometric), threads)
 
 

@@ -6,6 +6,7 @@ sums over users, and nothing else. So the loop can run wherever these sums are p
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -34,6 +35,7 @@ Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
 _DRAWN = 2**16  # users who are drawn together
+_SPREAD = (2.0, 5.0, 3.0, 1.0)  # how much further log rates reach at the first visits than is known before
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ class Size(Protocol):
 
 
 class UserSide(Protocol):
-    """Where users are: in this process, or elsewhere. What it gives for W is for its own use, and for the model."""
+    """Where users are: in this process, or elsewhere.
+
+    What it gives for W is its own business: the loop hands it back, and looks into none of it.
+    """
 
     items: int
 
@@ -111,7 +116,7 @@ class UserSide(Protocol):
 
 
 class Users:
-    """All users in this process."""
+    """The user side in this process: all blocks, one after another."""
 
     def __init__(self, data: Data, settings: Settings, threads: Threads) -> None:
         self.items = data.shape[1]
@@ -157,6 +162,7 @@ class BlockSweep:
         self._settings, self._threads = settings, threads
         self._tables = Tables(counts, threads, learn_shape=settings.learn_element)
         self._spans: dict[int, tuple[float, float]] = {}  # of log rates, as they were last met in each block
+        self._visits: Counter[int] = Counter()
 
     def visit(self, number: int, block: Block, W: Factors, H: Factors, element: Element, out: Gammas) -> Part:
         """What the block adds to the sums. Puts the q(W) that the next update gives into `out`.
@@ -167,14 +173,22 @@ class BlockSweep:
         # The prior's shape is in the first block's share, so that it is counted once.
         item_shape = np.full((items, K), 0.0 if number else aH, H.geometric.dtype)
         _, c = natural(element)
-        lows, highs = zip(*self._spans.values(), strict=True) if self._spans else ((0.0,), (0.0,))
-        expected = (min(lows) - c, max(highs) - c)
+        lows, highs = zip(*self._spans.values(), strict=True) if self._spans else [[_log_of_mean_rate(W, H)]] * 2
+        spread = _SPREAD[self._visits[number]] if self._visits[number] < len(_SPREAD) else 0.0
+        expected = (min(lows) - c - spread, max(highs) - c + spread)
         local = local_step(block, W, H, element, aW, expected, self._tables, (out.shape, item_shape), self._threads)
         self._spans[number] = (local.span[0] + c, local.span[1] + c)
+        self._visits[number] += 1
         if self._settings.learn_rates:
             out.row_rate[:] = update_rates(W.row_means, aW, K)
         own = [local.log_evidence, local.sessions, local.shape, W.bound]
         return Part(item_shape, np.concatenate([own, W.column_means, column_means(out, self._threads)]))
+
+
+def _log_of_mean_rate(W: Factors, H: Factors) -> float:
+    """Of all pairs of these users and items."""
+    mean = float(W.column_means @ H.column_means) / (len(W.geometric) * len(H.geometric))
+    return math.log(mean) if 0.0 < mean < math.inf else 0.0
 
 
 def random_start(

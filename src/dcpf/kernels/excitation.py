@@ -104,7 +104,8 @@ def learn_strengths(
     settings = (max_iter, tol), out = (strength, (lowest, highest) looked-up log rate). With lam the rate of w . h and
     of excitation at the entries of an item i, and E[n] by the table,
         s_ji <- (m mean_ji + s_ji sum_u x_uj E[n_ui] / lam_ui) / (m + sum_u x_uj)
-    from the means on, until none of them moves by more than tol of the largest.
+    from the means on, until none of them moves by more than tol of the largest. Each iteration starts from a point
+    beyond the last, by a growing part of the last step (Nesterov's momentum): so half as many do.
     """
     first, users, codes = columns
     W, H = factors
@@ -113,12 +114,12 @@ def learn_strengths(
     strength, spans = out
     where = np.empty(len(first) - 1, np.int32)
     where[:] = -1
-    share = np.empty(lists.sources.shape[1])
+    share, point = np.empty(lists.sources.shape[1]), np.empty(lists.sources.shape[1], np.float32)
     for i in range(start, stop):
         begin, end = first[i], first[i + 1]
         mean, s = lists.strength[i], strength[i]
         for k in range(len(s)):  # one by one: to assign a slice takes seconds to compile
-            s[k] = mean[k]
+            s[k], point[k] = mean[k], mean[k]
         spans[i, 0], spans[i, 1] = np.inf, -np.inf
         mine = users[begin:end]
         hits = hits_of(lists.sources[i], mine, given, where)
@@ -126,18 +127,19 @@ def learn_strengths(
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
         rates(H, i, W, mine, base)
-        for _ in range(max_iter):
-            add_hits(hits, s, base, lam)
+        for iteration in range(max_iter):
+            add_hits(hits, point, base, lam)
             log_rates(lam, c, t)
             _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n)
             spans[i, 0], spans[i, 1] = min(spans[i, 0], lowest), max(spans[i, 1], highest)
             share_out(hits, n, lam, share)
-            moved, largest = 0.0, 0.0
+            moved, largest, push = 0.0, 0.0, iteration / (iteration + 3.0)
             for k in range(len(s)):
                 j = lists.sources[i, k]
                 if j < len(sums):
-                    new = (weight * mean[k] + s[k] * share[k]) / (weight + sums[j])
-                    moved, largest = max(moved, abs(new - s[k])), max(largest, new)
+                    new = (weight * mean[k] + point[k] * share[k]) / (weight + sums[j])
+                    moved, largest = max(moved, abs(new - point[k])), max(largest, new)
+                    point[k] = max(new + push * (new - s[k]), 0.1 * new)
                     s[k] = new
             if moved <= tol * largest:
                 break

@@ -18,7 +18,8 @@ def extrapolate(
     least: float,
 ) -> None:
     """Equivalent to out = np.maximum(new * (new / old) ** push, least), for positive numbers."""
-    for i in range(start, stop):
+    new, old, out = new[start:stop], old[start:stop], out[start:stop]  # or it is not vectorised
+    for i in range(len(out)):
         out[i] = max(new[i] * fast_exp(push * fast_log(new[i] / old[i])), least)
 
 
@@ -32,7 +33,8 @@ def extrapolate_single(
     push: float,
     least: float,
 ) -> None:
-    """The same in float32."""
+    """As extrapolate, in float32."""
     push_single, least_single = np.float32(push), np.float32(least)
-    for i in range(start, stop):
+    new, old, out = new[start:stop], old[start:stop], out[start:stop]
+    for i in range(len(out)):
         out[i] = max(new[i] * fast_exp_single(push_single * fast_log_single(new[i] / old[i])), least_single)

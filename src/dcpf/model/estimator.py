@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +30,7 @@ from dcpf.model.fitted import check_whole, generator, has_ids, warn_caller
 from dcpf.model.recommending import Recommending
 from dcpf.model.saving import Saving
 from dcpf.model.streaming import Streaming
+from dcpf.model.transformer import CountTransformer
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.ranking.lists import Catalogue
 
@@ -42,8 +43,7 @@ class DCPF(
     Streaming,
     Saving,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
+    CountTransformer,
 ):
     """Discrete compound Poisson factorization of a users x items matrix of counts.
 
@@ -312,13 +312,6 @@ class DCPF(
     @property
     def _n_features_out(self) -> int:
         return int(self.item_posterior_.shape.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
     def _settings(self) -> Settings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
+from dcpf.counts.occurring import occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.excitation import Excitation, learn_excitation
@@ -65,7 +66,7 @@ class Fitted:
         self._data_ = describe_data(counts.matrix)
         self._typical_rates = (
             float(W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
-            float(H.row_rate[np.unique(counts.matrix.indices)].mean()),
+            float(H.row_rate[occurring(counts.matrix.indices)].mean()),
         )
         self._excitation = None
         self._keep(W, H)

@@ -148,7 +148,7 @@ _TYPES = {  # of the arrays whose name ends so: how many axes, and which kinds o
 
 
 def _check_types(arrays: Arrays) -> None:
-    """Compiled loops rely on them."""
+    """Refuse arrays of other types or axes than compiled loops rely on."""
     for name, array in arrays.items():
         axes, types = next((wanted for end, wanted in _TYPES.items() if name.endswith(end)), (array.ndim, ()))
         fits = array.ndim == axes and (not types or str(array.dtype) in types)

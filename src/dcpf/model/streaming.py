@@ -18,7 +18,7 @@ from dcpf.inference.updates import Gammas, update_factors
 from dcpf.inference.users import Users
 from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import check_whole, generator, has_ids
-from dcpf.model.updating import Places, Updating, merge, merge_names, replace_rows
+from dcpf.model.updating import Places, Updating, merge, merge_names, no_further_ids, replace_rows
 
 _PASSES_OF_A_FIT = 20.0  # a fitted model has settled: new users move it as late batches do
 
@@ -96,8 +96,7 @@ class Streaming(Updating):
     def _with_users(self, counts: Counts, X: Any, users: Iterable[Id] | None) -> Counts:
         """The counts with the ids of their users."""
         if has_ids(X):
-            if users is not None:
-                raise ValueError("X brings its own ids, so users must be left out")
+            no_further_ids(users, "users")
             return counts
         if users is None:
             known = self.users_ if hasattr(self, "users_") else Ids.numbered(0)

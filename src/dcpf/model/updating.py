@@ -88,7 +88,7 @@ class Updating(Fitted):
     def _rows_with_ids(self, X: Any, users: Iterable[Id] | None) -> Counts:
         """Counts of the users to learn, with the columns of the model."""
         if has_ids(X):
-            _no_further_ids(users, "users")
+            no_further_ids(users, "users")
             return self._new_users(X)
         matrix = self._new_users(X).matrix
         return Counts.from_matrix(matrix, _needed(users, "users", "row"), self.items_, allow_empty=True)
@@ -96,7 +96,7 @@ class Updating(Fitted):
     def _columns_with_ids(self, X: Any, items: Iterable[Id] | None) -> Counts:
         """Counts of the items to learn, with the rows of the model."""
         if has_ids(X):
-            _no_further_ids(items, "items")
+            no_further_ids(items, "items")
             return self._like_model(Counts.of(X, allow_empty=True), axis=0)
         matrix = count_matrix(X, allow_empty=True)
         if matrix.shape[0] != len(self.users_):
@@ -107,7 +107,8 @@ class Updating(Fitted):
         return Counts.from_matrix(matrix, self.users_, _needed(items, "items", "column"), allow_empty=True)
 
 
-def _no_further_ids(ids: object, name: str) -> None:
+def no_further_ids(ids: object, name: str) -> None:
+    """Refuse ids beside counts that have their own."""
     if ids is not None:
         raise ValueError(f"X brings its own ids, so {name} must be left out")
 

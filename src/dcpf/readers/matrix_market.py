@@ -52,7 +52,7 @@ class _BrokenError(Exception):
 
 
 def read_matrix_market(source: Source) -> sparse.coo_array:
-    """The matrix."""
+    """The matrix in a MatrixMarket file, with its values as they are; what is broken is an InvalidCounts."""
     try:
         with source.open() as (stream, _):
             header = _read_header(stream)

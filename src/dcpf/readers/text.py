@@ -74,7 +74,7 @@ class TextTable:
         self._first_line = 1 + (told is not None) + start.count(b"\n", 0, self._skipped - self._mark)
 
     def rows(self, bad: BadRows, progress: Progress | None) -> Iterator[Rows]:
-        """The rows, as texts."""
+        """The rows of the file, batch by batch, each cell as text."""
         layout = Layout(str(self._source.path), self._delimiter, self._width, self.columns.at)
         with self._source.open() as (stream, file):
             stream.read(self._skipped)

@@ -21,7 +21,7 @@ class Reader:
         self.place = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct."""
+        """The struct that begins here: its fields by number."""
         if depth > _DEEPEST:
             raise ThriftError("structs within structs, too deep")
         fields: dict[int, Any] = {}

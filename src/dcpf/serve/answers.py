@@ -1,6 +1,6 @@
 """What the service answers, by type: the answers are made to these, and so is their description in OpenAPI."""
 
-from typing import Any, NotRequired
+from typing import NotRequired
 
 from typing_extensions import TypedDict  # pydantic takes the one of typing from Python 3.12 on only
 
@@ -119,7 +119,7 @@ class User(TypedDict):
 
 
 class HistoryPart(ReadCount):
-    """And what it adds to a score."""
+    """A count of a history, and what it adds to a score."""
 
     part: float
 
@@ -152,15 +152,20 @@ class Recommended(Item):
 
 
 class List(TypedDict):
-    """The list of one user; user is null for a mere history."""
+    """The list of one of several users."""
 
-    user: Id | None
+    user: Id
     items: list[Recommended]
 
 
-class OneList(List):
-    """The list of the one who asked, and what was passed over because the model does not know it."""
+class OneList(TypedDict):
+    """The list of the one who asked, and what was passed over because the model does not know it.
 
+    The user is null for a mere history.
+    """
+
+    user: Id | None
+    items: list[Recommended]
     unknown_items: list[Id]
     history: NotRequired[list[ReadCount]]
 
@@ -280,6 +285,35 @@ class File(TypedDict):
     dcpf: str
 
 
+class FittedTo(TypedDict):
+    """The data that the model was fitted to."""
+
+    users: int
+    items: int
+    entries: int
+    total: int
+    largest: int
+    checksum: str
+
+
+class Share(TypedDict):
+    """A user or an item with its expected sessions, and their share: of all, or of those of a component."""
+
+    id: Id
+    name: str
+    sessions: float
+    share: float
+
+
+class LargeComponent(TypedDict):
+    """A component with its expected sessions, their share of all, and the items that most of them go to."""
+
+    number: int
+    sessions: float
+    share: float
+    items: list[Share]
+
+
 class Card(TypedDict):
     """The model at a glance."""
 
@@ -296,7 +330,7 @@ class Card(TypedDict):
     users: int
     items: int
     components: int
-    data: dict[str, Any]
+    data: FittedTo
     has_history: bool
     has_names: bool
     neighbors: int
@@ -304,9 +338,9 @@ class Card(TypedDict):
     sessions: float
     sessions_per_count: float | None
     bounds: list[float]
-    most_active: list[dict[str, Any]]
-    most_popular: list[dict[str, Any]]
-    largest_components: list[dict[str, Any]]
+    most_active: list[Share]
+    most_popular: list[Share]
+    largest_components: list[LargeComponent]
 
 
 class Spread(TypedDict):
@@ -318,11 +352,15 @@ class Spread(TypedDict):
     most: float
 
 
-class Range(Spread):
-    """How many entries have a count from low to high."""
+class Range(TypedDict):
+    """How many entries have a count from low to high: in the data and in the draws."""
 
     low: int
     high: int
+    data: int
+    mean: float
+    least: int
+    most: int
 
 
 class Check(TypedDict):
@@ -345,7 +383,7 @@ class Check(TypedDict):
 
 
 class Health(TypedDict):
-    """That the process answers."""
+    """The process answers."""
 
     status: str
 

@@ -14,7 +14,6 @@ from dcpf.serve.page import read_files
 from dcpf.serve.replies import failed
 from dcpf.serve.routes import api, operations, page
 from dcpf.serve.service import Service
-from dcpf.serve.watching import Current
 
 _ABOUT = (
     "Questions to one model of counts: recommendations, predictions, explanations. Scores are expected sessions. "
@@ -42,11 +41,6 @@ def make_app(service: Service, rules: Rules) -> Gate:
     app.add_exception_handler(HTTPException, _of_framework)
     paths = {str(getattr(route, "path", "")) for router in routers for route in router.routes}
     return Gate(app, rules, service.metrics, frozenset(path for path in paths if path and "{" not in path))
-
-
-def app_of(current: Current, rules: Rules | None = None, threads: int = 2) -> Gate:
-    """The same for a model in use."""
-    return make_app(Service(current, threads), rules or Rules())
 
 
 async def _wrong_value(request: Request, error: Exception) -> Response:

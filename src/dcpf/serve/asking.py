@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from dcpf.counts import Counts, Id, Ids
+from dcpf.counts import LARGEST_COUNT, Counts, Id, Ids
 from dcpf.model.asking import Asked
 from dcpf.serve.loaded import Loaded
 
-_LARGEST = 2**31 - 1  # a count
 _NOBODY = 0  # whose history it is when no user is named
 
 
@@ -90,7 +89,7 @@ def _counted(loaded: Loaded, history: Iterable[tuple[Id, int]]) -> tuple[sparse.
             unknown.append(typed)
         elif count:
             counts[place] = counts.get(place, 0) + count
-            if counts[place] > _LARGEST:
+            if counts[place] > LARGEST_COUNT:
                 raise ValueError(f"history: the counts of {loaded.items.name(place)!r} add up to more than 2^31-1")
     places = np.array(sorted(counts), dtype=np.int32)
     data = np.array([counts[int(place)] for place in places], dtype=np.int64)

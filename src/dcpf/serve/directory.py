@@ -68,7 +68,7 @@ class Directory:
         )
 
     def place(self, typed: int | str) -> int:
-        """The same; one that is nowhere is an error."""
+        """Where the one stands that has this id or name, as `find` does; one that is nowhere is an error."""
         place = self.find(typed)
         if place is None:
             raise UnknownId(f"unknown {self.what} {short(typed)}; /api/{self.what}s?search= finds what there is")

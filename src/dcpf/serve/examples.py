@@ -15,7 +15,7 @@ _SHARE = {"id": "song-7", "name": "Muse", "sessions": 423.1, "share": 0.004}
 
 EXAMPLES: dict[str, Any] = {
     "model": {
-        "file": {"name": "plays.safetensors", "bytes": 33_700_000, "format": 2, "dcpf": "0.9.0"},
+        "file": {"name": "plays.safetensors", "bytes": 33_700_000, "format": 1, "dcpf": "0.1.0"},
         "revision": "3f9a1c0b52de",
         "loaded_at": "2026-01-31T12:00:00Z",
         "element": "shifted-negative-binomial",

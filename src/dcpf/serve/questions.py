@@ -5,6 +5,8 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from dcpf.counts import LARGEST_COUNT
+
 MOST = 1000  # items in a list, or to predict
 MOST_WHY = 20
 MOST_USERS = 100  # in a request
@@ -13,7 +15,7 @@ LONGEST = 1000  # characters of an id or a search
 
 Text = Annotated[StrictStr, Field(max_length=LONGEST)]
 AnyId = StrictInt | Text
-Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
+Count = Annotated[StrictInt, Field(ge=0, le=LARGEST_COUNT)]
 ItemList = Annotated[list[AnyId], Field(max_length=MOST_ITEMS)]
 
 # In a query everything is text: an id of digits is found among integers
@@ -98,7 +100,7 @@ class RecommendQuestion(Question):
 
 
 class PredictQuestion(Question):
-    """What of whom."""
+    """Which items to predict, and for whom."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"user": "alice", "items": ["song-4", "song-7"]}]}
@@ -108,7 +110,7 @@ class PredictQuestion(Question):
 
 
 class ExplainQuestion(Question):
-    """Why what for whom."""
+    """Which item to explain, and to whom."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"history": {"song-4": 12}, "item": "song-7"}]}

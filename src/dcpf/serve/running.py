@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
@@ -22,8 +23,6 @@ from dcpf.serve.loaded import Loaded
 from dcpf.serve.loading import load
 from dcpf.serve.service import Service
 from dcpf.serve.watching import Current, Watcher, signature
-
-log = logging.getLogger("dcpf.serve")
 
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 _ENDING = 10  # seconds that requests under way may take at the end
@@ -93,7 +92,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As long as requests are taken, signals are."""
+        """Take SIGINT and SIGTERM as long as requests are taken, and give them back afterwards."""
         before = {one: signal.signal(one, self._take) for one in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -144,9 +143,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         raise ValueError(f"--host {host}: {error.strerror or error}") from None
     with socket.socket(family, kind, protocol) as listener:
         if os.name == "posix":
-            listener.setsockopt(
-                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-            )  # what ended a moment ago is not in the way
+            # A service that ended a moment ago is not in the way
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(where)
             listener.listen(128)
@@ -159,9 +157,9 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def address_of(host: str, port: int, token: str | None) -> str:
-    """What to open. The token is behind the #, which browsers send to nobody."""
+    """What to open. The token is behind the #, which browsers send to nobody; signs in it are percent-encoded."""
     name = host.strip("[]")
     if name in ("0.0.0.0", "::"):
         name = "127.0.0.1"
     name = f"[{name}]" if ":" in name else name
-    return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")
+    return f"http://{name}:{port}/" + ("" if token is None else f"#token={quote(token, safe='')}")

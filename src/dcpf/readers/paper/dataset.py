@@ -21,7 +21,7 @@ class Figures:
 
     @classmethod
     def of(cls, counts: Counts) -> "Figures":
-        """Those of these counts."""
+        """The figures of these counts."""
         data = counts.matrix.data
         return cls(*counts.shape, counts.nnz, float(data.mean()), float(data.var()))
 
