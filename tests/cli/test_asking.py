@@ -1,6 +1,7 @@
 """dcpf similar, explain, inspect and doctor: the same answers as from Python, in tables and as JSON."""
 
 import re
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -114,6 +115,16 @@ def test_doctor_tells_versions_cores_and_where_compiled_code_is(model: Path) -> 
     result = run("doctor", model)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.endswith(f"{model}: ok\n")
+
+
+def test_without_a_place_for_compiled_code_doctor_tells_it_and_other_commands_warn_once(model: Path) -> None:
+    nowhere = "import numba.core.caching as of; of.CacheImpl._locator_classes = []; from dcpf.cli.main import app; "
+    for asked, told, warned in ((["doctor"], 1, 0), (["similar", str(model), "--item", "s0"], 0, 1)):
+        command = [sys.executable, "-c", f"{nowhere} app({asked})"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.count("nowhere to keep compiled code") == told
+        assert result.stderr.count("NUMBA_CACHE_DIR") == result.stderr.count("\n") == warned
 
 
 def test_doctor_finds_one_flipped_bit_that_no_other_command_looks_for(model: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ REFUSED = {
     "30 an empty file": ("", ["plays.csv:", "empty"]),
     "30 a header only": ("user,item,plays\n", ["plays.csv:", "no interactions"]),
     "31 truncated .gz": (GZIP[: len(GZIP) // 2], ["plays.csv:", "cut off"]),
-    "34 a decimal comma": (GOOD + 'carl,s1,"3,5"\n', ["plays.csv:6:", "'3,5'"]),
+    "34 a decimal comma": (GOOD + 'carl,s1,"3,5"\n', ["plays.csv:6:", "'3,5'", "a comma for decimals"]),
 }
 
 TAKEN = {
@@ -94,7 +94,31 @@ def test_row_26_bad_lines_are_skipped_and_counted_if_asked(tmp_path: Path) -> No
     (tmp_path / "plays.csv").write_text(GOOD + "hello\ncarl,s1,many\n")
     result = run("fit", tmp_path / "plays.csv", "-o", tmp_path / "m", *LEAN, "--skip-bad-lines")
     assert result.exit_code == 0, result.stderr
-    assert f"2 bad lines skipped, the first is {tmp_path / 'plays.csv'}:6" in result.stderr
+    why = "1 too few or too many fields, 1 no number"
+    assert f"2 bad lines skipped ({why}), the first is {tmp_path / 'plays.csv'}:6" in result.stderr
+
+
+def test_row_25_a_header_that_is_not_recognised_is_shown_and_no_skipping_is_offered(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("Menge,Artikelnummer,Kundennr\n3,A-12,K7\n1,A-13,K8\n2,A-12,K8\n")
+    line = refused("fit", path, "-o", tmp_path / "m", *LEAN)
+    assert f"{path}: no header recognised; the first line is Menge, Artikelnummer, Kundennr." in line
+    assert "--user-column NAME --item-column NAME --count-column Menge" in line
+    assert "--skip-bad-lines" not in line
+    line = refused("fit", path, "-o", tmp_path / "m", *LEAN, "--skip-bad-lines")
+    assert f"nothing is left, 4 bad lines skipped; the first is {path}:1: the count of user 'Menge'" in line
+    line = refused("fit", path, "-o", tmp_path / "m", *LEAN, "--no-header")  # who says so is believed
+    assert "every row is like this" in line
+    named = ("--user-column", "Kundennr", "--item-column", "Artikelnummer", "--count-column", "Menge")
+    result = run("fit", path, "-o", tmp_path / "m", "--components", 1, *named)
+    assert result.exit_code == 0, result.stderr
+    assert "columns Kundennr (user), Artikelnummer (item), Menge (count)" in result.stderr
+
+
+def test_row_28_columns_without_names_are_told_by_what_they_are_taken_for(tmp_path: Path) -> None:
+    (tmp_path / "plays.csv").write_text("alice,s1,3\nbob,s2,1\nbob,s1,2\n")
+    result = run("fit", tmp_path / "plays.csv", "-o", tmp_path / "m", "--components", 1)
+    assert "columns 0 (user), 1 (item), 2 (count)" in result.stderr
 
 
 @pytest.mark.filterwarnings("default:n_components")

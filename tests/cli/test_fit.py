@@ -34,7 +34,12 @@ def test_what_concerns_one_run_only_is_not_kept_in_the_model(model: Path) -> Non
 def test_remarks_go_to_stderr_and_the_summary_to_stdout(plays: Path, tmp_path: Path) -> None:
     result = run_alone("fit", plays, "-o", tmp_path / "m", *LEAN, env={"COLUMNS": "80", "PATH": ""})
     assert result.returncode == 0, result.stderr
-    for remark in (f"Read {plays} in ", "  columns user, item, plays\n", "30 users x 20 items", "40/40 bound -"):
+    for remark in (
+        f"Read {plays} in ",
+        "  columns user, item, plays (count)\n",
+        "30 users x 20 items",
+        "40/40 bound -",
+    ):
         assert remark in result.stderr
         assert remark not in result.stdout
     words = " ".join(result.stdout.split())
@@ -60,6 +65,22 @@ def test_the_commands_that_it_suggests_work(plays: Path, folder: Path, tmp_path:
         assert len(commands) >= 3
         for command in commands:
             assert run(*shlex.split(command)).exit_code == 0, command
+
+
+def test_it_says_when_it_compiles_and_makes_no_list_to_suggest_commands(
+    plays: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail = pytest.fail  # lists have kernels of their own, which would be compiled
+    monkeypatch.setattr("dcpf.model.DCPF.recommend", lambda *asked: fail("a list was made"))
+    result = run("fit", plays, "-o", tmp_path / "m", *LEAN)
+    assert result.exit_code == 0, result.stderr
+    assert "dcpf explain" in result.stdout
+    assert "Compiling" not in result.stderr  # which was done for the model
+    kept = {"sweep_users": False, "learn_strengths": True}
+    monkeypatch.setattr("dcpf.kernels.jit.is_kept", lambda kernel: kept[kernel.__name__])
+    assert "Compiling" in run("fit", plays, "-o", tmp_path / "m", *LEAN).stderr
+    kept = {"sweep_users": True, "learn_strengths": False}
+    assert "Compiling" not in run("fit", plays, "-o", tmp_path / "m", *LEAN, "--neighbors", 0).stderr
 
 
 def test_json_tells_what_was_learned(plays: Path, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "unknown metric 'acc'" in refused("tune", plays, "--metric", "acc@5")
     assert "--trials must be at least 1" in refused("tune", plays, "--trials", 0)
     assert "would be overwritten" in refused("tune", plays, "--journal", plays)
+    assert "(--journal names the file" in refused("tune", plays, "--journal", tmp_path / "none" / "j.jsonl")
     assert "the ending must be one of .safetensors" in refused("tune", plays, "-o", tmp_path / "m.csv")
     (tmp_path / "m.safetensors").write_text("a letter")
     assert "is no model" in refused("tune", plays, "-o", tmp_path / "m.safetensors")

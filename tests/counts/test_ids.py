@@ -157,6 +157,10 @@ def test_those_spelt_alike_are_found_among_very_many(ascending: bool) -> None:
 
 
 def test_another_spelling_of_a_number_is_proposed() -> None:
+    padded = Ids.of([f"C{number:05}" for number in range(30_000)], "user")  # more than are all looked at
+    for typed in ("C0003", "c00003", "C3"):
+        with pytest.raises(UnknownId, match=rf"unknown user '{typed}'; did you mean 'C00003'"):
+            padded.positions([typed], "user")
     with pytest.raises(UnknownId, match=r"unknown user '007'; did you mean 7\?"):
         Ids.of([7, 12]).positions(["007"], "user")
     with pytest.raises(UnknownId, match=r"unknown user 7; did you mean '7'"):

@@ -48,7 +48,7 @@ def test_rows_become_counts_with_ascending_ids(library: Callable[..., Any]) -> N
     assert counts.matrix.has_canonical_format
     assert counts.matrix.data.dtype == np.int64
     assert counts.events is None
-    assert counts.notes == ("columns user, song, plays", "1 repeated pair summed")  # row 10
+    assert counts.notes == ("columns user, song (item), plays (count)", "1 repeated pair summed")  # row 10
 
 
 BAD_COUNTS = {
@@ -107,7 +107,7 @@ def test_rounding_is_half_to_even_and_what_becomes_zero_is_absent() -> None:
 def test_without_counts_each_row_is_an_event(library: Callable[..., Any]) -> None:
     counts = from_table(library({"uid": [1, 1, 2], "sku": ["x", "x", "y"], "price": [1.5, 2.0, 9.0]}))
     assert sums(counts) == {(1, "x"): 2, (2, "y"): 1}
-    assert counts.notes[0] == "columns uid, sku (no count column: each row counts 1); ignored: price"
+    assert counts.notes[0] == "columns uid (user), sku (item); no count column: each row counts 1; ignored: price"
 
 
 # Columns, row 25
@@ -158,7 +158,7 @@ def test_several_columns_that_fit_are_an_error_and_a_choice_settles_it() -> None
         from_table(table)
     counts = from_table(table, item_column="track")
     assert sums(counts) == {(1, "t"): 3}
-    assert counts.notes == ("columns user, track, plays; ignored: artist",)
+    assert counts.notes == ("columns user, track (item), plays (count); ignored: artist",)
     assert sums(from_table(table, item_column=1)) == {(1, "a"): 3}
 
 

@@ -1,6 +1,13 @@
 """Contenders on the same counts: chosen settings, kept results, plain words."""
 
+import os
+import signal
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +171,41 @@ def test_a_worker_measures_memory_that_a_fit_takes() -> None:
     assert trial.fit_seconds > 0.0
 
 
+def test_an_interrupt_ends_a_worker_at_once_which_never_heard_of_it(counts: Counts) -> None:
+    before, given = active_children(), Round(*counts.split(0.2, 0), 10, (0,), 0)
+    with pytest.raises(KeyboardInterrupt), Worker(given) as worker:
+        worker.try_out("popularity", {})
+        heard = worker._pool.submit(signal.getsignal, signal.SIGINT).result()
+        worker._pool.submit(time.sleep, 60)  # a fit that has long to go
+        raise KeyboardInterrupt
+    assert heard == signal.SIG_IGN
+    assert active_children() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there signals cannot be put off")
+def test_an_interrupt_while_a_process_is_started_comes_when_it_has_been(
+    counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what starts a process would be an error there; and until it ignores Ctrl-C, it must not get it."""
+    reached = []
+    launch = ProcessPoolExecutor.submit
+
+    def interrupted(pool: ProcessPoolExecutor, *asked: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        future = launch(pool, *asked)
+        reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))  # which the process has inherited
+        return future
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background
+    try:
+        with pytest.raises(KeyboardInterrupt), Worker(Round(*counts.split(0.2, 0), 10, (0,), 0)) as worker:
+            monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+            worker.try_out("popularity", {})
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert [signal.SIGINT in mask for mask in reached] == [True]
+
+
 def test_the_verdict_says_plainly_who_loses() -> None:
     rng = np.random.default_rng(0)
     values = rng.random((200, 3))
@@ -189,6 +231,7 @@ def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
     assert [cell.bold for cell in table.rows[0][1:3]] == [True, False]
     assert [cell.bold for cell in table.rows[1][1:3]] == [False, True]
     assert table.rows[0][-1].value == "K 50"
+    assert any("dcpf fit ... --element shifted-nb --components 50" in note for note in table.notes)
     assert table.rows[2][1].value == "-"
     assert "hpfrec HPF was not run: not installed" in table.notes
     assert "| dcPF factors, shifted NB | **0.200** | 0.500 |" in markdown(table)

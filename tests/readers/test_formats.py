@@ -44,7 +44,7 @@ def test_parquet_gives_what_the_table_gives(tmp_path: Path, piece: int, monkeypa
     PLAYS.write_parquet(tmp_path / "plays.csv")  # the content decides, not the name
     counts = read_counts(tmp_path / "plays.csv")
     assert same(counts, from_table(PLAYS))
-    assert counts.notes == ("columns user, song, plays; ignored: city", "1 repeated pair summed")
+    assert counts.notes == ("columns user, song (item), plays (count); ignored: city", "1 repeated pair summed")
 
 
 def test_a_folder_of_parquet_is_one_table(tmp_path: Path) -> None:

@@ -204,3 +204,12 @@ def test_an_error_does_not_show_all_of_what_is_long(tmp_path: Path) -> None:
     assert "input:2: the count of user 'xxx" in said
     said = refusal(tmp_path / "input", b'item,count,"x\n' + long + b'"\na,1,b\n')
     assert "no user column recognised; found the columns item, count, x\\nxxx" in said
+
+
+@pytest.mark.parametrize("first", ["[Content_Types].xml", "docProps/app.xml"])  # Excel's own, and openpyxl's
+def test_a_workbook_is_told_from_a_matrix(tmp_path: Path, first: str) -> None:
+    with zipfile.ZipFile(tmp_path / "plays.xlsx", "w") as archive:
+        for name in (first, "xl/workbook.xml"):
+            archive.writestr(name, "<xml/>")
+    with pytest.raises(InvalidCounts, match="is an Excel workbook; export the sheet as CSV"):
+        read_counts(tmp_path / "plays.xlsx")

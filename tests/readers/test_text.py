@@ -283,6 +283,15 @@ def test_header_is_as_the_caller_says(read: Read) -> None:
     assert sums(read("alice,word,2\nbob,word,1\n")) == {("alice", "word"): 2, ("bob", "word"): 1}
 
 
+@pytest.mark.parametrize("told", ["sep=;\r\n", '"SEP=;"\n', "\ufeffsep=;\n"])
+def test_a_first_line_that_tells_the_delimiter_is_no_row(read: Read, told: str) -> None:
+    assert sums(read(f"{told}user;song;plays\na,1;x;3\n")) == {("a,1", "x"): 3}
+    assert sums(read(f"{told}a,1;x;3\n")) == {("a,1", "x"): 3}
+    with pytest.raises(InvalidCounts, match=r"plays\.csv:3: .*a comma for decimals, or between thousands\?"):
+        read(f"{told}user;song;plays\na;x;1,0\n")
+    assert sums(read("sep=;,y,2\na,x,3\n")) == {("sep=;", "y"): 2, ("a", "x"): 3}
+
+
 def test_delimiter_is_as_the_caller_says(read: Read) -> None:
     assert sums(read("a#x#3\n", delimiter="#")) == {("a", "x"): 3}
     with pytest.raises(ValueError, match="delimiter must be one character"):

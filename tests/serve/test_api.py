@@ -160,6 +160,9 @@ def test_an_item_is_told_with_who_has_it(asking: Client, model: dcpf.DCPF) -> No
     assert len(strengths) > 0
     popular = {one.id: one.sessions for one in model.describe(1, 24).most_popular}
     assert told["expected_sessions"] == pytest.approx(popular[HOSTILE])
+    assert model.excitation_ is not None
+    brought = float(model.excitation_.by_item()[1])
+    assert told["excited"] == pytest.approx(brought / told["expected_sessions"], rel=1e-4) != 0.0
 
 
 def test_similar_items_and_users_are_those_of_the_model(asking: Client, model: dcpf.DCPF) -> None:
@@ -278,3 +281,12 @@ def test_a_model_without_its_counts_says_what_it_cannot_tell(bare: Client) -> No
     item = get(bare, "/api/item", id="song 3")
     assert (item["users"], item["total"], item["listeners"], item["excited_by"]) == (None, None, [], [])
     assert get(bare, "/api/model")["sessions_per_count"] is None
+
+
+def test_who_asks_in_a_wrong_way_is_told_the_right_one(asking: Client) -> None:
+    assert "/openapi.json lists" in get(asking, "/api/recommendations", 404)["error"]["message"]
+    assert "/openapi.json lists" in get(asking, "/api/predict", 405)["error"]["message"]
+    for headers in ({}, {"Content-Type": "application/x-www-form-urlencoded"}):  # the second is what curl -d sends
+        answer = asking.post("/api/recommend", content=b'{"user": "alice"}', headers=headers)
+        assert answer.status_code == 200 or "Content-Type: application/json" in answer.json()["error"]["message"]
+    assert answer.status_code == 422

@@ -188,6 +188,28 @@ def test_a_name_is_text_whatever_it_holds(visit: Visit) -> None:
     assert page.title() != "owned"
 
 
+def test_components_that_no_user_leans_on_are_folded(visit: Visit) -> None:
+    page = visit.page
+
+    def without_users(route: Any) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["components"][-1]["users"] = 0
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/api/components", without_users)
+    visit.to("/components")
+    folded = page.locator("details .cards li")
+    assert (folded.count(), folded.first.is_visible()) == (1, False)
+    page.get_by_text("1 more that no user leans on").click()
+    assert folded.first.is_visible()
+
+
+def test_an_item_tells_how_much_other_items_bring(visit: Visit) -> None:
+    page = visit.to("/item?id=i1")
+    assert page.get_by_text(re.compile(r"Other items bring [\d.]+% of the sessions.*among tastes")).count() == 1
+
+
 def test_a_newer_model_is_noticed_and_shown(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "plays.safetensors"
     fitted().save(path)

@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
-from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Model, UserColumn, bar, check_least, columns, load, read
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, Model, bar, check_least, load
 from dcpf.cli.output import check_output, plain, print_json, remark
+from dcpf.cli.reading import USUAL, Reading
 
 
+@grouped
 def check(
     model: Model,
     counts: Annotated[
@@ -24,9 +27,7 @@ def check(
     ] = None,
     draws: Annotated[int, typer.Option(help="How many matrices to draw from the model.")] = 10,
     seed: Annotated[int, typer.Option(help="For the draws.")] = 0,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     json: Json = False,
 ) -> None:
     """Check a model: draw counts from it, and compare them with the data."""
@@ -41,7 +42,7 @@ def check(
         except ImportError as error:
             raise ValueError(f"{output}: {error}") from None
     fitted = load(model)
-    given = None if counts is None else read(counts, **columns(user_column, item_column, count_column))
+    given = None if counts is None else reading.read_and_tell(counts)
     with bar("drawing") as progress:
         found = predictive_check(fitted, given, seed, draws, progress=progress)
     if output is not None:

@@ -57,11 +57,12 @@ def _compiled_code() -> dict[str, Any]:
 
     modules = [module for name, module in sys.modules.items() if name.startswith("dcpf.")]
     kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "py_func")]
-    folders = sorted({Path(kernel.stats.cache_path) for kernel in kernels})
+    paths = {kernel.stats.cache_path for kernel in kernels}
+    folders = sorted(Path(path) for path in paths if path is not None)  # None where there is no place for it
     files = [file for folder in folders if folder.is_dir() for file in folder.glob("*.nb[ic]")]
     return {
         "folders": [str(folder) for folder in folders],
-        "writable": all(os.access(_existing(folder), os.W_OK) for folder in folders),
+        "writable": bool(folders) and all(os.access(_existing(folder), os.W_OK) for folder in folders),
         "files": len(files),
         "bytes": sum(file.stat().st_size for file in files),
     }
@@ -85,6 +86,8 @@ def _problem(model: Path) -> Exception | None:
 
 
 def _show(found: dict[str, Any]) -> None:
+    from dcpf.kernels.jit import nowhere_to_keep
+
     screen = console()
     cache, machine = found["compiled code"], found["machine"]
     for name, value in found["versions"].items():
@@ -92,7 +95,8 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'system':14} {machine['system']}")
     screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
     state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
-    screen.print(f"{'compiled code':14} {cache['files']} files, {size(cache['bytes'])}, {state}")
+    there = f"{cache['files']} files, {size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
+    screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:
         screen.print(f"{'':14} {plain(folder)}", soft_wrap=True)
     if "model" in found and found["model"]["ok"]:

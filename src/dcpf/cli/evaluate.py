@@ -5,19 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    History,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    check_least,
-    columns,
-    load,
-    read,
-)
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import History, Json, Threads, check_least, load
 from dcpf.cli.output import check_output, console, plain, print_json, several, write_frames
+from dcpf.cli.reading import USUAL, Reading
+from dcpf.cli.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -27,6 +19,7 @@ if TYPE_CHECKING:
 _ENDINGS = (".parquet", ".csv", ".json")
 
 
+@grouped
 def evaluate(
     file: Annotated[
         Path,
@@ -43,13 +36,7 @@ def evaluate(
         str, typer.Option(metavar="S,S,...", help="An item is relevant if its test count is larger than S.")
     ] = "0,1,2,5",
     test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = 0.2,
-    components: Annotated[int, typer.Option(help="Of COUNTS: length of a user's and an item's vector.")] = 50,
-    neighbors: Annotated[
-        int, typer.Option(help="Of COUNTS: how many items may make an item more likely; 0 is factors alone.")
-    ] = 200,
-    element: Annotated[
-        str, typer.Option(help="Of COUNTS: law of the counts in a session, as in dcpf fit.")
-    ] = "shifted-nb",
+    settings: Settings = DEFAULTS,
     seed: Annotated[int, typer.Option(help="Of COUNTS: the same seed gives the same split and model.")] = 0,
     history: History = None,
     against: Annotated[
@@ -61,30 +48,31 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the values by user: .parquet, .csv or .json.")
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Rank items for users, and compare with what was held out.
 
-    dcpf evaluate COUNTS holds a part of the counts out, fits the rest, and judges the lists. dcpf evaluate MODEL TEST
+    dcpf evaluate COUNTS holds a part of the counts out, fits the rest, with settings as in dcpf fit, and judges the
+    lists. dcpf evaluate MODEL TEST
     judges a model by counts that it was not fitted to.
     """
-    check_least(k=(k, 1), components=(components, 0), neighbors=(neighbors, 0), seed=(seed, 0), threads=(threads, 1))
+    check_least(k=(k, 1), seed=(seed, 0), threads=(threads, 1))
     levels = _levels(thresholds)
     _check_model_or_counts(file, test, history, against)
+    if test is not None and settings != DEFAULTS:
+        raise ValueError(f"{file} is fitted already: leave out --components and the other settings of a fit")
     if output is not None:
         check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
-    chosen = columns(user_column, item_column, count_column)
+    from dcpf import DCPF
+
     if test is None:
-        model, held_out = _fitted(
-            read(file, **chosen), test_fraction, (components, neighbors), element, seed, threads
-        )
+        new = DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
+        model, held_out = _fitted(new, reading.read_and_tell(file), test_fraction, seed)
     else:
-        model, held_out = load(file, threads), read(test, **chosen)
-    before = None if history is None else read(history, **chosen)
+        model, held_out = load(file, threads), reading.read_and_tell(test)
+    before = None if history is None else reading.read_and_tell(history)
     from dcpf.evaluation import evaluate as judge
 
     found = judge(model, held_out, k, levels, history=before)
@@ -120,17 +108,12 @@ def _tell(
         screen.print(plain(line), soft_wrap=True)
 
 
-def _fitted(
-    counts: "Counts", test_fraction: float, sizes: tuple[int, int], element: str, seed: int, threads: int | None
-) -> "tuple[DCPF, Counts]":
-    """A model of one part of the counts, and the other part."""
-    from dcpf import DCPF
-
+def _fitted(model: "DCPF", counts: "Counts", test_fraction: float, seed: int) -> "tuple[DCPF, Counts]":
+    """The model of one part of the counts, and the other part."""
     train, test = counts.split(test_fraction, seed)
     console(stderr=True).print(
         f"{several(test.nnz, 'count')} held out, {several(train.nnz, 'count')} to learn from", soft_wrap=True
     )
-    model = DCPF(sizes[0], element, n_neighbors=sizes[1], random_state=seed, n_jobs=threads, verbose=True)
     return model.fit(train), test
 
 

@@ -5,21 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import (
-    CountColumn,
-    History,
-    ItemColumn,
-    Json,
-    Model,
-    UserColumn,
-    check_least,
-    columns,
-    find_items,
-    find_users,
-    load,
-    read,
-)
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import History, Json, Model, check_least, find_items, find_users, load
 from dcpf.cli.output import console, heading, number, numbers, print_json, several, table, word
+from dcpf.cli.reading import USUAL, Reading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,21 +20,20 @@ if TYPE_CHECKING:
 _COMPONENTS, _ITEMS = 3, 4  # components that are shown, and their items
 
 
+@grouped
 def explain(
     model: Model,
     user: Annotated[str, typer.Option(show_default=False, help="For whom.")],
     item: Annotated[str, typer.Option(show_default=False, help="What, by id or name.")],
     history: History = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     n: Annotated[int, typer.Option("-n", help="How many items of the history to show.")] = 10,
     json: Json = False,
 ) -> None:
     """Explain why an item is recommended to a user."""
     check_least(n=(n, 1))
     fitted = load(model)
-    counts = None if history is None else read(history, **columns(user_column, item_column, count_column))
+    counts = None if history is None else reading.read_and_tell(history)
     (who,), (what,) = find_users(fitted, counts, [user]), find_items(fitted, [item])
     why = fitted.explain(who, what, history=counts)
     if json:

@@ -22,29 +22,22 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.inputs import (
-    CountColumn,
-    ItemColumn,
-    Json,
-    Threads,
-    UserColumn,
-    catalogue,
-    check_least,
-    columns,
-    find_items,
-    load,
-    read,
-)
-from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, Threads, check_least, find_items, load
+from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size, tell_notes
+from dcpf.cli.reading import USUAL, Reading
+from dcpf.cli.settings import DEFAULTS, Settings
 from dcpf.cli.stopping import Stop
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
     from dcpf.model import DCPF
 
-_TABS = ("\\t", "tab")
+
+_POPULAR = 50  # items among which one is looked for that a user does not have
 
 
+@grouped
 def fit(
     file: Annotated[
         str,  # which may be an address that is no path
@@ -58,52 +51,11 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", show_default=False, help="The model file to write: .safetensors.")
     ],
-    components: Annotated[
-        int | None, typer.Option(help="Length of a user's and an item's vector.  [default: 50]")
-    ] = None,
-    neighbors: Annotated[
-        int | None,
-        typer.Option(
-            help="How many items may make an item more likely: excitation. 0 is factors alone, as in the paper.  "
-            "[default: 200]"
-        ),
-    ] = None,
-    element: Annotated[
-        str | None,
-        typer.Option(
-            help="Law of the counts in a session: shifted-nb, logarithmic, geometric, zero-truncated-poisson; or "
-            "raw, binary, which take all of a count or none of it.  [default: shifted-nb]"
-        ),
-    ] = None,
-    neighbor_prior: Annotated[
-        float | None,
-        typer.Option(
-            help="How many users must have an item before they count as much as the prior on what it excites.  "
-            "[default: 40]"
-        ),
-    ] = None,
-    shape_prior: Annotated[
-        float | None,
-        typer.Option(help="Shape of the gamma priors; less than 1 makes vectors sparse.  [default: 0.3]"),
-    ] = None,
+    settings: Settings = DEFAULTS,
     names: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between the columns of a text file, such as ';' or tab.  [default: found]")
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line names columns.  [default: found]"),
-    ] = None,
-    skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Pass over lines that cannot be used, and count them.")
-    ] = False,
-    round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False,
-    cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None,
+    reading: Reading = USUAL,
     min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
     min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
@@ -140,7 +92,7 @@ def fit(
 ) -> None:
     """Learn from a file of counts, and write a model."""
     check_least(
-        components=(components, 0), neighbors=(neighbors, 0), cap=(cap, 1), min_per_user=(min_per_user, 1),
+        min_per_user=(min_per_user, 1),
         min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
@@ -148,42 +100,24 @@ def fit(
     check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    for option, value in (("--neighbor-prior", neighbor_prior), ("--shape-prior", shape_prior)):
-        if value is not None and not 0.0 < value < math.inf:
-            raise ValueError(f"{option} must be a positive number, found {value}")
-    given = {
-        "n_components": components, "n_neighbors": neighbors, "neighbor_prior": neighbor_prior,
-        "shape_prior": shape_prior, "element": element,
-    }  # fmt: skip
-    model = _model(warm_start, {name: value for name, value in given.items() if value is not None}).set_params(
+    model = _model(warm_start, settings.parameters()).set_params(
         max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
         checkpoint=checkpoint,
     )  # fmt: skip
     cluster = Cluster(workers, scheduler, insecure, threads)
-    chosen = columns(user_column, item_column, count_column)
     folders = {"prepared": prepared, "user_factors": user_factors}
     only_here = {
-        "delimiter": delimiter, "header": header, "skip_bad_lines": skip_bad_lines, "round_counts": round_counts,
-        "cap": cap, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
+        **reading.more, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
     }  # fmt: skip
     if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
-        learn = partial(fit_on_cluster, model, file, names, cluster, folders, chosen)
+        learn = partial(fit_on_cluster, model, file, names, cluster, folders, reading.columns)
     else:
-        counts = _read(
-            Path(file),
-            names=names,
-            **chosen,
-            delimiter="\t" if delimiter in _TABS else delimiter,
-            header=header,
-            skip_bad_lines=skip_bad_lines,
-            round_counts=round_counts,
-        )
+        counts = _read(reading, Path(file), names)
         if max(min_per_user, min_per_item) > 1:
             counts = counts.filter(min_per_user, min_per_item)
-        counts = counts if cap is None else counts.cap(cap)
-        for note in counts.notes:
-            console(stderr=True).print(f"  {plain(note)}", soft_wrap=True)
+        tell_notes(counts)
         learn = partial(model.fit, replace(counts, notes=()))
+        _tell_compiling(model)
     seconds = _learn_and_save(model, learn, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
@@ -229,10 +163,6 @@ def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) ->
 
 def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     """An estimator that is new, or that starts from an older model."""
-    from dcpf import elements
-
-    if "element" in given:
-        elements.get(given["element"])  # one that is not there is an error before anything is read
     if warm_start is not None:
         old = load(warm_start)
         same = {"n_components": old.item_factors.shape[1], "element": old.element_.name}
@@ -243,12 +173,22 @@ def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
     return DCPF(**given)
 
 
-def _read(file: Path, **options: Any) -> "Counts":
+def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
     began = time.perf_counter()
-    counts = read(file, **options)
+    counts = reading.read(file, names)
     screen = console(stderr=True)
     screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
     return counts
+
+
+def _tell_compiling(model: "DCPF") -> None:
+    """Say what is going on in the first seconds of a first fit."""
+    from dcpf.kernels.excitation import learn_strengths
+    from dcpf.kernels.jit import is_kept
+    from dcpf.kernels.sweep import sweep_users
+
+    if not (is_kept(sweep_users) and (model.n_neighbors == 0 or is_kept(learn_strengths))):
+        console(stderr=True).print("Compiling, as in every first run: this may take half a minute", soft_wrap=True)
 
 
 def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
@@ -312,18 +252,18 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
 
 
 def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
-    """Commands to try, with ids of this model."""
-    about, screen = model.describe(1, 1), console()
+    """Commands to try, with ids of this model. No list is made for that, which would compile what makes lists."""
+    about, screen = model.describe(1, _POPULAR), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
         _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
     ]
     commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
-    best, _ = model.recommend(user.id, 1)
-    if history and len(best):
-        place = model.items_.find(best[0])
-        named = catalogue(model).named(0 if place is None else place)
-        commands.append(_command("explain", output, user=user.id, item=_shortest(model, best[0], named)))
+    place = model.users_.find(user.id)
+    has = set() if model.history_ is None or place is None else set(model.history_[[place]].indices.tolist())
+    new = next((one for one in about.most_popular if model.items_.find(one.id) not in has), None)
+    if history and new is not None:
+        commands.append(_command("explain", output, user=user.id, item=_shortest(model, new.id, new.name)))
     screen.print("\nNext:")
     for command in (*commands, _command("inspect", output)):
         screen.print(f"  {plain(command)}", soft_wrap=True)

@@ -22,11 +22,6 @@ History = Annotated[
         help="Counts of users, known or new: all that they have by now, in place of what the model knew.",
     ),
 ]
-UserColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column of the users, by name or number from 0.")
-]
-ItemColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the items.")]
-CountColumn = Annotated[str | None, typer.Option(metavar="NAME", help="Column of the counts.")]
 Threads = Annotated[int | None, typer.Option(help="Threads to use.  [default: all cores]")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -54,20 +49,6 @@ def bar(what: str, *, of_bytes: bool = False) -> Iterator[Any]:
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task(plain(what), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def columns(user: str | None, item: str | None, count: str | None) -> dict[str, str | int | None]:
-    """What was typed for columns, as the readers take it: a number is a position."""
-    typed = {"user_column": user, "item_column": item, "count_column": count}
-    return {name: int(one) if one is not None and one.isdecimal() else one for name, one in typed.items()}
-
-
-def read(path: Path, **options: Any) -> "Counts":
-    """Counts from a file, with a progress bar."""
-    from dcpf.readers import read_counts
-
-    with bar(f"reading {path.name}", of_bytes=True) as progress:
-        return read_counts(path, progress=progress, **options)
 
 
 def load(path: Path, threads: int | None = None) -> "DCPF":

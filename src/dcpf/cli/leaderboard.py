@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import CountColumn, ItemColumn, Json, UserColumn, check_least, columns, read
-from dcpf.cli.output import console, plain, print_json, whole_file
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, check_least
+from dcpf.cli.output import check_folder, console, plain, print_json, whole_file
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
     from dcpf.experiments.tables import Table
 
 
+@grouped
 def leaderboard(
     files: Annotated[
         list[Path],
@@ -35,9 +38,7 @@ def leaderboard(
     min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
     min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and of the fits.")] = 0,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     json: Json = False,
 ) -> None:
     """Compare with other methods: quality, time and memory side by side.
@@ -50,6 +51,7 @@ def leaderboard(
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
         raise ValueError(f"two files are called {twice}; results are kept by name, so rename one of them")
+    check_folder(output)
     from dcpf.experiments import formats
     from dcpf.experiments.contenders import CONTENDERS
     from dcpf.experiments.leaderboard import Rules
@@ -60,7 +62,7 @@ def leaderboard(
     rules.check()
     tables = []
     for name, path in zip(names, files, strict=True):
-        counts = read(path, **columns(user_column, item_column, count_column))
+        counts = reading.read_and_tell(path)
         if max(min_per_user, min_per_item) > 1:
             counts = counts.filter(min_per_user, min_per_item)
         with _bar(name, len(rules.names)) as watch:

@@ -64,6 +64,16 @@ class PlainErrors(TyperGroup):
                 said, code = _told(error)
                 remark(said)
                 raise typer.Exit(code) from None
+            finally:
+                if ctx.invoked_subcommand != "doctor":  # which tells it in its own words
+                    _warn_of_compiling()
+
+
+def _warn_of_compiling() -> None:
+    """Say it if this command had to compile, and the next will have to as well."""
+    jit = sys.modules.get("dcpf.kernels.jit")
+    if jit is not None and (said := jit.nowhere_to_keep()):
+        remark(f"warning: {said}")
 
 
 def _told(error: Exception) -> tuple[str, int]:

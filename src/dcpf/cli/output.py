@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
+    from dcpf.counts import Counts
+
 TABLES = (".parquet", ".csv", ".json")  # the kinds of files that tables are written to, by their endings
 
 _WIDTH = 80  # where there is no terminal
@@ -102,6 +104,13 @@ def several(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def tell_notes(counts: "Counts") -> None:
+    """What was done to the data on the way here, on standard error."""
+    screen = console(stderr=True)
+    for note in counts.notes:
+        screen.print(f"  {plain(note)}", soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
     """A value for machines, on standard output. What is no number (NaN) is null."""
     ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
@@ -138,6 +147,15 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
     for one in inputs:
         if one is not None and path.exists() and one.exists() and path.samefile(one):
             raise ValueError(f"{path} is read as the input, and would be overwritten; choose another output")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that is none, or cannot be made, or not be written to."""
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ValueError(f"{path}: {there} is no folder; choose another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{path}: nothing may be written to the folder {there}; choose another one")
 
 
 @contextmanager

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import (
-    CountColumn,
     History,
-    ItemColumn,
     Json,
     Model,
     Threads,
-    UserColumn,
     bar,
     check_least,
-    columns,
     find_items,
     find_users,
     load,
-    read,
 )
 from dcpf.cli.output import (
     TABLES,
@@ -37,6 +33,7 @@ from dcpf.cli.output import (
     several,
     write_frames,
 )
+from dcpf.cli.reading import USUAL, Reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +46,7 @@ _BLOCK = 32_768  # users at once
 _PLAYED = 3  # items of the history that are shown
 
 
+@grouped
 def recommend(
     model: Model,
     user: Annotated[
@@ -59,9 +57,7 @@ def recommend(
     ] = False,
     n: Annotated[int, typer.Option("-n", help="How many items for each.")] = 10,
     history: History = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Recommend also what the user already has.")
     ] = False,
@@ -95,7 +91,7 @@ def recommend(
     fitted = load(model, threads)
     asking = _Asking(
         fitted,
-        None if history is None else read(history, **columns(user_column, item_column, count_column)),
+        None if history is None else reading.read_and_tell(history),
         {
             "n": n,
             "exclude_seen": not include_seen,

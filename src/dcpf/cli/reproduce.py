@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, bar, check_least, columns, read
-from dcpf.cli.output import console, plain, print_json, several
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, Threads, bar, check_least
+from dcpf.cli.output import console, plain, print_json, several, tell_notes
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from dcpf.experiments.reproduce import Reproduction, Standing
 
 
+@grouped
 def reproduce(
     data: Annotated[
         str,
@@ -55,9 +58,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="The same seed gives the same tables.")] = 0,
     max_iter: Annotated[int, typer.Option(help="Stop a fit after so many iterations in any case.")] = 3000,
     tol: Annotated[float, typer.Option(help="Stop a fit when the bound rises by less than this part of it.")] = 1e-5,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     min_per_user: Annotated[int, typer.Option(help="Of a file of counts, drop users with fewer items.")] = 1,
     min_per_item: Annotated[int, typer.Option(help="And items with fewer users.")] = 1,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Only tables.")] = False,
@@ -88,8 +89,7 @@ def reproduce(
         starts=starts, seed=seed, max_iter=max_iter, tol=tol, grid=grid, choose=choose,
     )  # fmt: skip
     folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
-    named = columns(user_column, item_column, count_column)
-    counts = _read(dataset, path, seed, named, (min_per_user, min_per_item))
+    counts = _read(dataset, path, seed, reading, (min_per_user, min_per_item))
     from dcpf.experiments.reproduce import reproduce as run
 
     with _bar(folder) as watch:
@@ -119,21 +119,22 @@ def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
     return data, file
 
 
-def _read(dataset: str | None, path: Path, seed: int, named: dict[str, Any], least: tuple[int, int]) -> "Counts":
+def _read(dataset: str | None, path: Path, seed: int, reading: Reading, least: tuple[int, int]) -> "Counts":
     """The counts, with what was done to them told on standard error."""
     if dataset is None:
-        counts = read(path, **named)
+        counts = reading.read(path)
         counts = counts.filter(*least) if max(least) > 1 else counts
     else:
-        if max(least) > 1 or any(one is not None for one in named.values()):
-            raise ValueError(f"{dataset} has its own columns and filter: leave out --min-per-... and --...-column")
+        if max(least) > 1 or reading != USUAL:
+            given = next(iter(reading.typed()), "--min-per-...")
+            raise ValueError(f"{dataset} has its own columns and filter: leave out {given}")
         from dcpf.experiments.sources import read_dataset
 
         with bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_dataset(dataset, path, seed, progress)
-    screen = console(stderr=True)
-    for note in (f"{counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts", *counts.notes):
-        screen.print(f"  {plain(note)}", soft_wrap=True)
+    shape = f"  {counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts"
+    console(stderr=True).print(shape, soft_wrap=True)
+    tell_notes(counts)
     return counts
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcpf.cli.fit import check_replaced
-from dcpf.cli.inputs import CountColumn, ItemColumn, Json, Threads, UserColumn, check_least, columns, read
+from dcpf.cli.groups import grouped
+from dcpf.cli.inputs import Json, Threads, check_least
 from dcpf.cli.output import check_output, console, plain, print_json
+from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _FIGURES = (".png", ".svg", ".pdf")
 
 
+@grouped
 def tune(
     file: Annotated[Path, typer.Argument(metavar="COUNTS", show_default=False, help="A file of counts.")],
     metric: Annotated[
@@ -45,9 +48,7 @@ def tune(
     min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
     min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the splits, the search and the fits.")] = 0,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    count_column: CountColumn = None,
+    reading: Reading = USUAL,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -68,7 +69,7 @@ def tune(
     from dcpf.experiments.tuning import tune as run
 
     wanted = str(Objective.parse(USUAL if metric is None else metric))
-    counts = read(file, **columns(user_column, item_column, count_column))
+    counts = reading.read_and_tell(file)
     if max(min_per_user, min_per_item) > 1:
         counts = counts.filter(min_per_user, min_per_item)
     with _bar(trials, kept) as watch:
@@ -81,11 +82,12 @@ def tune(
         model = found.model(n_jobs=threads, verbose=True).fit(counts)
         model.set_params(verbose=False, n_jobs=None).save(output)  # of this run, not of the model
     options = {
-        "--user-column": user_column, "--item-column": item_column, "--count-column": count_column,
         "--min-per-user": min_per_user if min_per_user > 1 else None,
         "--min-per-item": min_per_item if min_per_item > 1 else None, "--seed": seed or None,
     }  # fmt: skip
-    more = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    more = reading.typed() + [
+        word for name, value in options.items() if value is not None for word in (name, str(value))
+    ]
     command = telling.as_command(found.chosen, str(file), str(output or "model.safetensors"), more)
     if json:
         print_json(telling.to_dict(found) | {"command": command, "model": None if output is None else str(output)})
@@ -95,7 +97,10 @@ def tune(
 
 def _check_files(file: Path, journal: Path, output: Path | None, figure: Path | None) -> None:
     """Refuse what cannot be written before anything is tried."""
-    check_output(journal, inputs=(file,))
+    try:
+        check_output(journal, inputs=(file,))
+    except ValueError as error:
+        raise ValueError(f"{error} (--journal names the file that trials are kept in)") from None
     if output is not None:
         check_output(output, inputs=(file, journal), endings=(".safetensors",))
         check_replaced(output)

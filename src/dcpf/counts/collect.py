@@ -1,6 +1,7 @@
 """From rows of a table, chunk after chunk, to Counts: checked, encoded, sorted and summed."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,21 +42,37 @@ class BadRows:
         self.hint = hint  # how to skip them, for the error
         self.number = 0
         self.first: Place | None = None
+        self.kinds = Counter[str]()
+        self._why_first = ""
 
-    def found(self, place: Place, why: str, number: int = 1) -> None:
-        """There are so many; this is the first."""
+    def found(self, place: Place, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
+        """There are so many; this is the first. `kinds` tells how many of them are wrong in which way."""
         if not self.skip:
             more = f" (and {number - 1:,} more rows at fault)" if number > 1 else ""
             raise InvalidCounts(f"{place.shown}: {why}{self.hint}{more}")
         self.number += number
-        self.first = place if self.first is None else min(self.first, place)
+        self.kinds.update(kinds or {})
+        if self.first is None or place < self.first:
+            self.first, self._why_first = place, why
 
     def notes(self) -> list[str]:
         """A sentence, if there were any."""
         if self.first is None:
             return []
-        one = self.number == 1
-        return [f"{self.number:,} bad line{'' if one else 's'} skipped, the first is {self.first.shown}"]
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.items())
+        return [
+            f"{self._skipped()}{f' ({kinds})' * (self.number > 1 and bool(kinds))}, the first is {self.first.shown}"
+        ]
+
+    def check_left(self, where: str) -> None:
+        """An error, if rows were skipped and none is left; then it is known that none is."""
+        if self.first is not None:
+            raise InvalidCounts(
+                f"{where}: nothing is left, {self._skipped()}; the first is {self.first.shown}: {self._why_first}"
+            )
+
+    def _skipped(self) -> str:
+        return f"{self.number:,} bad line{'' if self.number == 1 else 's'} skipped"
 
 
 class Collector:
@@ -95,12 +112,15 @@ class Collector:
         keep = counts > 0
         good = frame.height
         if faults:
-            bad = np.logical_or.reduce([mask for mask, _ in faults])
+            bad, kinds = np.zeros(frame.height, dtype=bool), Counter[str]()
+            for mask, _, kind in faults:
+                kinds[kind] += int((mask & ~bad).sum())
+                bad |= mask
             first, number = int(np.argmax(bad)), int(bad.sum())
-            why = next(why(first) for mask, why in faults if mask[first])
+            why = next(fault.why(first) for fault in faults if fault.mask[first])
             if number == frame.height > 1:
-                why += "; every row is like this, so another column may be meant (--count-column and so on name it)"
-            self._bad.found(rows.place(first), why, number)
+                why += "; every row is like this, so another column may be meant: --count-column and so on name it"
+            self._bad.found(rows.place(first), why, number, kinds)
             keep &= ~bad
             good -= number
         left = int(keep.sum())
@@ -118,6 +138,8 @@ class Collector:
         """The counts of all the rows."""
         n_rows = len(self._rows)
         if not n_rows:
+            if not self._zeros:
+                self._bad.check_left(self._where)
             zeros = f"all {self._zeros:,} counts are 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
         users, user_places = self._finish_ids("user")
@@ -139,7 +161,7 @@ class Collector:
         if "count" not in frame.columns:
             return np.ones(frame.height, dtype=np.int32), []
         counts, faults = read_counts_column(frame["count"], self._round)
-        whose = [(mask, _of_pair(frame, why)) for mask, why in faults]
+        whose = [one._replace(why=_of_pair(frame, one.why)) for one in faults]
         return counts, whose
 
     def _read_times(self, rows: Rows) -> tuple[NDArray[Any] | None, list[Fault]]:
@@ -153,7 +175,7 @@ class Collector:
             if self._time_was_asked_for:
                 raise InvalidCounts(f"{self._where}: {error}") from None
             return self._give_up_times(f"it holds {column.dtype}")
-        if undecided and not self._time_was_asked_for and any(mask[0] for mask, _ in faults):
+        if undecided and not self._time_was_asked_for and any(one.mask[0] for one in faults):
             return self._give_up_times(
                 f"{shown(column[0])} at {rows.place(0).shown} is neither a number nor an ISO date"
             )
@@ -187,7 +209,8 @@ def _missing(ids: pl.Series, role: str) -> list[Fault]:
     missing = ids.is_null() | (ids == "") if ids.dtype == pl.String else ids.is_null()
     if not missing.any():
         return []
-    return [(missing.to_numpy(), lambda row: f"the {role} id is missing; give it one, or remove the row")]
+    why = f"the {role} id is missing; give it one, or remove the row"
+    return [Fault(missing.to_numpy(), lambda row: why, "empty id")]
 
 
 def _of_pair(frame: pl.DataFrame, why: Callable[[int], str]) -> Callable[[int], str]:

@@ -91,15 +91,15 @@ def choose(names: Sequence[str], given: Mapping[str, Column | None], where: str)
         if len(fits) == 1:
             chosen[role] = fits[0]
         elif fits and role == "time":  # nobody asked for it
-            notes.append(f"no times taken, since {_listed([names[j] for j in fits])} may be the time column")
+            notes.append(f"no times taken, since {listed([names[j] for j in fits])} may be the time column")
         elif fits:
             raise InvalidCounts(
-                f"{where}: each of the columns {_listed([names[j] for j in fits])} may be the {role} column; "
+                f"{where}: each of the columns {listed([names[j] for j in fits])} may be the {role} column; "
                 f"{way_out(role)} chooses one"
             )
         elif role in ("user", "item"):
             raise InvalidCounts(
-                f"{where}: no {role} column recognised; found the columns {_listed(names)}, wanted user, item and "
+                f"{where}: no {role} column recognised; found the columns {listed(names)}, wanted user, item and "
                 f"count (count may be missing: then each row counts 1); "
                 + (in_table(role) if where == THE_TABLE else f"{way_out(role)} names it")
             )
@@ -147,7 +147,7 @@ def find(names: Sequence[str], one: Column, what: str, where: str) -> int:
         return fits[0]
     if fits:
         raise InvalidCounts(f"{where}: {len(fits)} columns are called {one!r}; give {what} as a number, from 0")
-    raise InvalidCounts(f"{where}: no column {one!r} ({what}); found the columns {_listed(names)}")
+    raise InvalidCounts(f"{where}: no column {one!r} ({what}); found the columns {listed(names)}")
 
 
 def way_out(role: str) -> str:
@@ -188,13 +188,15 @@ def _in_order(chosen: Mapping[str, int]) -> dict[str, int]:
 
 
 def _told(names: Sequence[str], chosen: Mapping[str, int], start: str = "") -> str:
-    used = ", ".join(_cut(names[chosen[role]]) for role in _NAMES if role in chosen)
-    events = "" if "count" in chosen else " (no count column: each row counts 1)"
+    at = [(role, names[chosen[role]]) for role in _NAMES if role in chosen]
+    used = ", ".join(_cut(name) + ("" if plain(name) == role else f" ({role})") for role, name in at)
+    events = "" if "count" in chosen else "; no count column: each row counts 1"
     ignored = [name for j, name in enumerate(names) if j not in chosen.values()]
-    return f"{start}columns {used}{events}" + (f"; ignored: {_listed(ignored)}" if ignored else "")
+    return f"{start}columns {used}{events}" + (f"; ignored: {listed(ignored)}" if ignored else "")
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of columns one after another, as they may be shown."""
     shown = ", ".join(_cut(name) or "''" for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 

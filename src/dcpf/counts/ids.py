@@ -3,6 +3,7 @@
 import bisect
 import difflib
 import itertools
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, overload
@@ -18,6 +19,7 @@ Id = int | str
 _AS_A_SEARCH = 500  # strings that can be read one after another in the time in which one is searched for
 _SEARCHED = 20_000  # ids among which a misspelt one is looked for; of more, only its neighbours
 _NEIGHBOURS = 200
+_MOST_ZEROS = 12  # before a number that may have been left out
 _LONGEST_HINT = 100  # characters of an id up to which similar ones are looked for
 _LARGEST = 2**63 - 1
 
@@ -258,7 +260,21 @@ class Ids(Sequence[Id]):
             middle = self._sorted_place(spelt)
             candidates = candidates[max(middle - _NEIGHBOURS, 0) : middle + _NEIGHBOURS]
         places = np.asarray(candidates) if self.order is None else self.order[candidates]
-        return list(difflib.get_close_matches(spelt, [str(one) for one in self.at(places)], n=3))
+        close = difflib.get_close_matches(spelt, [str(one) for one in self.at(places)], n=3)
+        found: list[Id] = [*self.nearly(spelt), *close]
+        return list(dict.fromkeys(found))[:3]
+
+    def nearly(self, spelt: str) -> list[str]:
+        """Strings among the ids that differ in upper and lower case, or in zeros before the last number, only."""
+        if not self.are_strings or len(spelt) > _LONGEST_HINT:
+            return []
+        number = re.search(r"0*(\d+)(\D*)$", spelt)
+        forms = [spelt]
+        if number is not None:
+            before, after = spelt[: number.start()], number[1] + number[2]
+            forms += [before + "0" * zeros + after for zeros in range(_MOST_ZEROS)]
+        cased = [case(one) for one in forms for case in (str, str.upper, str.lower, str.capitalize)]
+        return [one for one in dict.fromkeys(cased) if self.find(one) is not None]
 
 
 def _integer(one: object) -> int | None:

@@ -1,8 +1,9 @@
 """Counts and times as they stand in a column, text or numbers: read, and what cannot be one told with the reason."""
 
+import re
 import reprlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,25 @@ from numpy.typing import NDArray
 from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts
 
 Mask = NDArray[np.bool_]
-Fault = tuple[Mask, Callable[[int], str]]  # the rows at fault, and what is wrong with one of them
 
+
+class Fault(NamedTuple):
+    """Some rows that have the same thing wrong."""
+
+    mask: Mask
+    why: Callable[[int], str]  # what is wrong with one of them
+    kind: str  # in a word or two
+
+
+_KINDS = {
+    "which is missing": "no count",
+    "which is no number": "no number",
+    "which is not a number (NaN)": "NaN",
+    "which is infinite": "infinite",
+    "which is negative": "negative",
+    "which is too large": "too large",
+    "which is no whole number": "fraction",
+}
 _WAYS_OUT = {
     "which is missing": "give it a number, or remove the row",
     "which is no number": "counts are whole numbers such as 3, 3.0 or 1e3",
@@ -45,7 +63,9 @@ def read_counts_column(column: pl.Series, round_counts: bool) -> tuple[NDArray[n
         "which is too large": (values > LARGEST_COUNT) & np.isfinite(values),
         "which is no whole number": (values != np.floor(values)) & np.isfinite(values),
     }
-    faults: list[Fault] = [(mask, _told(column, what)) for what, mask in masks.items() if mask.any()]
+    faults: list[Fault] = [
+        Fault(mask, _told(column, what), _KINDS[what]) for what, mask in masks.items() if mask.any()
+    ]
     with np.errstate(invalid="ignore"):
         return values.astype(np.int32), faults
 
@@ -65,9 +85,15 @@ def _numbers(column: pl.Series) -> pl.Series:
     raise InvalidCounts(f"the count column holds {dtype}, and counts are whole numbers; convert it, or name another")
 
 
+_COMMA = re.compile(r"\s*[-+]?\d{1,20}(,\d{1,20}){1,9}\s*")
+
+
 def _told(column: pl.Series, what: str) -> Callable[[int], str]:
     def sentence(row: int) -> str:
-        return f"{shown(column[row])}, {what}; {_WAYS_OUT[what]}"
+        way_out = _WAYS_OUT[what]
+        if what == "which is no number" and _COMMA.fullmatch(str(column[row])):
+            way_out = f"a comma for decimals, or between thousands? {way_out}"
+        return f"{shown(column[row])}, {what}; {way_out}"
 
     return sentence
 
@@ -107,7 +133,8 @@ class Times:
         wanted = "dates such as 2020-01-31 or 2020-01-31T23:59:59" if self.are_dates else "numbers, as the first is"
         faults: list[Fault] = []
         if bad.any():
-            faults.append((bad, lambda row: f"the time is {shown(column[row])}; times here are {wanted}"))
+            why = f"times here are {wanted}"
+            faults.append(Fault(bad, lambda row: f"the time is {shown(column[row])}; {why}", "no time"))
             times = (
                 times.fill_null(strategy="zero")
                 if not self.are_dates

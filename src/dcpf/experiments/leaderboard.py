@@ -114,10 +114,12 @@ def leaderboard(
     final = Round(train, test, rules.k, rules.thresholds, rules.seed)
     rehearsal = Round(*train.split(rules.test_fraction, rules.seed + 1), rules.k, rules.thresholds, rules.seed)
     data = describe_data(counts.matrix)
-    entries = []
-    for one in (name for name in CONTENDERS if name in rules.names):
-        kept = _Kept(folder / name / f"{one}.json", _about(CONTENDERS[one], data, rules))
-        entries.append(kept.entry or _take_part(CONTENDERS[one], rehearsal, final, kept, watch))
+    takes_part = [one for key, one in CONTENDERS.items() if key in rules.names]
+    files = [_Kept(folder / name / f"{one.name}.json", _about(one, data, rules)) for one in takes_part]
+    entries = [
+        kept.entry or _take_part(one, rehearsal, final, kept, watch)
+        for one, kept in zip(takes_part, files, strict=True)
+    ]
     return Board(name, data, rules.k, rules.thresholds, tuple(entries))
 
 

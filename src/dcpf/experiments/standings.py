@@ -9,6 +9,7 @@ from dcpf.evaluation.bootstrap import mean_intervals
 from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
 from dcpf.experiments.tables import Cell, Table
+from dcpf.experiments.tuned import as_options
 
 _SHORT = {
     "n_components": "K",
@@ -37,8 +38,17 @@ def standings(board: Board) -> Table:
         rows.append((Cell(entry.label), *means, *seconds, Cell(entry.memory / 1e6, 0), Cell(_chosen(entry))))
     data = board.data
     shape = f"{data['users']:,} users x {data['items']:,} items, {data['entries']:,} counts"
-    notes = (*verdict(board), *_legend(board))
+    notes = (*verdict(board), *_to_type(board), *_legend(board))
     return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
+
+
+def _to_type(board: Board) -> list[str]:
+    """What the first of ours has chosen, as options."""
+    first = _first_of_ours(board)
+    chosen = [] if first is None else as_options(first.settings)
+    return (
+        [f"What {first.label} has chosen, to be typed: dcpf fit ... {' '.join(chosen)}"] if first and chosen else []
+    )
 
 
 def _legend(board: Board) -> list[str]:
@@ -57,7 +67,7 @@ def verdict(board: Board) -> list[str]:
     """What the numbers say, dcPF's defeats first of all."""
     said = [f"{entry.label} was not run: {entry.refused}" for entry in board.entries if entry.refused]
     ran = _ran(board)
-    first = next((entry for entry in ran if CONTENDERS[entry.name].ours), None)
+    first = _first_of_ours(board)
     for j, threshold in enumerate(board.thresholds):
         others = [entry for entry in ran if entry is not first and not math.isnan(entry.means[j])]
         if first is not None and others and not math.isnan(first.means[j]):
@@ -83,6 +93,10 @@ def _compared(metric: str, first: Entry, others: Sequence[Entry], j: int) -> str
             f"; {len(ahead)} methods are ahead of it." if len(ahead) > 1 else "."
         )
     return f"{metric}: {first.label} is ahead of {rival.label}, the best of the others ({numbers}, {interval})."
+
+
+def _first_of_ours(board: Board) -> Entry | None:
+    return next((entry for entry in _ran(board) if CONTENDERS[entry.name].ours), None)
 
 
 def _ran(board: Board) -> list[Entry]:

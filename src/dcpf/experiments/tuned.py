@@ -1,7 +1,7 @@
 """What a search for settings has found: tables, plain words, and the settings ready to be used."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -91,10 +91,12 @@ def as_python(settings: Settings, seed: int) -> str:
 
 def as_command(settings: Settings, counts: str, output: str, more: Sequence[str] = ()) -> str:
     """The dcpf fit that makes the model; `more` are further options, such as names of columns."""
-    words = ["dcpf", "fit", counts, "-o", output]
-    for name, value in _changes(settings).items():
-        words += [_OPTIONS[name], spelt(value)]
-    return shlex.join([*words, *more])
+    return shlex.join(["dcpf", "fit", counts, "-o", output, *as_options(_changes(settings)), *more])
+
+
+def as_options(parameters: Mapping[str, Any]) -> list[str]:
+    """Parameters of a model as they are typed after dcpf fit."""
+    return [word for name, value in parameters.items() for word in (_OPTIONS[name], spelt(value))]
 
 
 def to_dict(tuned: Tuned) -> dict[str, Any]:

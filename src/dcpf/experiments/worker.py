@@ -1,16 +1,21 @@
 """A process of its own for a recommender, so that its memory can be measured and its end ends nothing else."""
 
+import os
 import re
+import signal
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import TracebackType
+from threading import Thread, current_thread, main_thread
+from types import FrameType, TracebackType
 from typing import Self
 
 import numpy as np
@@ -44,10 +49,15 @@ class Round:
 
 
 class Worker:
-    """Fits contenders to the same counts, one after another, in a process of its own."""
+    """Fits contenders to the same counts, one after another, in a process of its own.
+
+    Ctrl-C is for whoever started it. Whatever it is doing, the process ends with this one, and when an error or an
+    interrupt comes through here.
+    """
 
     def __init__(self, given: Round) -> None:
         self._given = given
+        self._process: BaseProcess | None = None
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
@@ -56,11 +66,18 @@ class Worker:
     def try_out(self, name: str, settings: Settings) -> Trial:
         """Fit and judge. What the contender raises is raised here; if its process ends, the next has a new one."""
         try:
-            future: Future[Trial] = self._pool.submit(_try_out, name, settings)
-            return future.result()
+            return self._submit(name, settings).result()
         except BrokenProcessPool:
             self._pool = self._new_pool()
             raise
+
+    def _submit(self, name: str, settings: Settings) -> "Future[Trial]":
+        """Start the fit, and its process if there is none."""
+        with _no_interrupt():  # half of what starts a process would be an error there
+            before = active_children()
+            future = self._pool.submit(_try_out, name, settings)
+            self._process = next((one for one in active_children() if one not in before), self._process)
+        return future
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +85,9 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        if kind is not None and self._process is not None:
+            self._process.kill()
+        self._pool.shutdown(cancel_futures=True)
 
 
 _held: Round | None = None
@@ -77,6 +96,33 @@ _held: Round | None = None
 def _hold(given: Round) -> None:
     global _held
     _held = given
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Put Ctrl-C off, where the system can. A process that is started meanwhile never hears of it."""
+    if sys.platform == "win32" or current_thread() is not main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []  # to another thread, from which it is taken to this one
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which processes inherit
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
+            handler(*came[0])
 
 
 def _try_out(name: str, settings: Settings) -> Trial:

@@ -1,6 +1,7 @@
 """The one place where a Python function becomes machine code."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -8,6 +9,13 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+_NOWHERE_TO_KEEP = (
+    "nowhere to keep compiled code: every run compiles anew, which takes some 20 seconds; set NUMBA_CACHE_DIR to a "
+    "folder that you may write to"
+)
+
+_homeless: list[str] = []  # kernels whose machine code is compiled in each process
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,8 +38,20 @@ def _compiled(function: F, fastmath: set[str]) -> F:
     try:
         compiled: F = numba.njit(**_OPTIONS, fastmath=fastmath, cache=True)(function)
     except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
+        _homeless.append(function.__name__)
         compiled = numba.njit(**_OPTIONS, fastmath=fastmath)(function)
     return compiled
+
+
+def nowhere_to_keep() -> str:
+    """What to say where machine code cannot be kept; nothing where it can."""
+    return _NOWHERE_TO_KEEP if _homeless else ""
+
+
+def is_kept(kernel: Callable[..., Any]) -> bool:
+    """Whether there is machine code of a kernel from an earlier run, though it may be of an older version."""
+    folder = cast(Any, kernel).stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
 
 
 def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[Any], Any]:

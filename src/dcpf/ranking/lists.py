@@ -46,7 +46,8 @@ class Catalogue:
         if len(named) == 1:
             return self.ids[named[0]]
         if not named:
-            alike = get_close_matches(str(wanted), names, n=3) if len(names) <= _SEARCHED else []
+            close = get_close_matches(str(wanted), names, n=3) if len(names) <= _SEARCHED else []
+            alike = [*self.ids.nearly(str(wanted)), *close][:3]
             hint = f"did you mean {' or '.join(map(repr, alike))}?" if alike else "an id or a name is wanted"
             raise UnknownId(f"unknown {what} {wanted!r}; {hint}")
         listed = ", ".join(f"{self.ids[j]!r} ({names[j]})" for j in named[:10])

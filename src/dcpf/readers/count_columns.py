@@ -23,8 +23,8 @@ class CountColumns:
         at = given if isinstance(given, int) else 2
         if len(first) <= at:
             return bool(roles)
-        return not _is_number(first[at]) and (
-            bool(roles) or any(len(row) > at and _is_number(row[at]) for row in later)
+        return not is_number(first[at]) and (
+            bool(roles) or any(len(row) > at and is_number(row[at]) for row in later)
         )
 
     def by_name(self, names: Sequence[str], where: str) -> Columns:
@@ -36,7 +36,8 @@ class CountColumns:
         return choose_by_position(width, self.given, where)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text may be read as a number."""
     try:
         float(text)
     except ValueError:

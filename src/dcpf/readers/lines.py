@@ -94,16 +94,17 @@ class Lines:
         kept: list[list[str]] = []
         lines: list[int] = []
         for record in records:
-            wrong = record.wrong
+            wrong, kind = record.wrong, "broken text"
             if wrong is None and len(record.fields) != layout.width:
                 fields = f"{len(record.fields)} field{'' if len(record.fields) == 1 else 's'}"
-                wrong = f"{fields} where {layout.width} are expected"
+                wrong, kind = f"{fields} where {layout.width} are expected", "too few or too many fields"
                 records.resume_after_first_line(record)
             if wrong is None:
                 kept.append([record.fields[at] for at in layout.columns.values()])
                 lines.append(line + record.line)
             else:
-                self._bad.found(layout.place(line + record.line), f"{wrong}: {_shown(record.text)}")
+                why = f"{wrong}: {_shown(record.text)}"
+                self._bad.found(layout.place(line + record.line), why, kinds={kind: 1})
         if records.taken == 0 and not last and len(block) > max(BLOCK, LONGEST_RECORD):
             raise InvalidCounts(
                 f"{layout.place(line).shown}: no line end within {len(block):,} bytes; is this a table?"

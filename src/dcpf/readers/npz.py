@@ -54,9 +54,9 @@ def read_npz(source: Source) -> Any:
 
 def _check_members(archive: zipfile.ZipFile, source: Source) -> None:
     """Refuse what is no matrix, and what claims to be larger than it can be, before room is made for it."""
+    if any(name.startswith(("xl/", "[Content_Types]")) for name in archive.namelist()):
+        raise InvalidCounts(f"{source.path} is an Excel workbook; export the sheet as CSV")
     for member in archive.infolist():
-        if member.filename.startswith(("xl/", "[Content_Types]")):
-            raise InvalidCounts(f"{source.path} is an Excel workbook; export the sheet as CSV")
         if not member.filename.endswith(".npy"):
             raise InvalidCounts(
                 f"{source.path} is a zip file with {member.filename[:_SHOWN]!r} in it, no matrix of save_npz; "

@@ -53,6 +53,8 @@ def read_counts(
     else:
         table, kinds = _open_table(path, source, CountColumns(given), delimiter, header)
         hint = " (or skip_bad_lines=True, --skip-bad-lines, passes over such lines)" if kinds[0] == "spelt" else ""
+        if isinstance(table, TextTable) and table.doubt and not skip_bad_lines:
+            raise InvalidCounts(table.doubt)
         bad = BadRows(skip_bad_lines and kinds[0] == "spelt", hint)
         collector = Collector(
             str(path), kinds, bad, round_counts=round_counts, time_was_asked_for=time_column is not None

@@ -256,6 +256,7 @@ class ItemInFull(ItemCounts):
     listeners: list[Listener]
     similar: list[SimilarItem]
     components: list[Component]
+    excited: float
     excited_by: list[ExcitedBy]
 
 

@@ -43,13 +43,15 @@ def make_app(service: Service, rules: Rules) -> Gate:
     return Gate(app, rules, service.metrics, frozenset(path for path in paths if path and "{" not in path))
 
 
-async def _wrong_value(_: Request, error: Exception) -> Response:
+async def _wrong_value(request: Request, error: Exception) -> Response:
     """Which values, where, and what is wrong with them. The values themselves may be long, and are not repeated."""
     assert isinstance(error, RequestValidationError)
     mistakes = error.errors()
     unreadable = any(one["type"] == "json_invalid" for one in mistakes)
     said = "; ".join(_mistake(one) for one in mistakes[:_SHOWN])
     more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
+    if mistakes[0]["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+        said, more = "the question must be JSON, sent with the header Content-Type: application/json", ""
     return _response(400 if unreadable else 422, said + more)
 
 
@@ -61,7 +63,10 @@ def _mistake(one: dict[str, Any]) -> str:
 
 async def _of_framework(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = {404: "there is nothing at this address", 405: "this address is not asked by this method"}
+    said = {
+        404: "there is nothing at this address; /openapi.json lists what there is",
+        405: "this address is not asked by this method; /openapi.json lists what there is",
+    }
     return _response(error.status_code, said.get(error.status_code, str(error.detail)))
 
 

@@ -59,6 +59,7 @@ EXAMPLES: dict[str, Any] = {
         "listeners": [{"user": "alice", "count": 31, "sessions": 1.1}],
         "similar": [{**_BLUR, "similarity": 0.4}],
         "components": [_COMPONENT],
+        "excited": 0.35,
         "excited_by": [{**_BLUR, "strength": 0.2}],
     },
     "recommend": {"user": "alice", "items": [{**_EXPECTED, "why": _WHY}], "unknown_items": []},

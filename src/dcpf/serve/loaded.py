@@ -85,6 +85,14 @@ class Loaded:
         excitation = self.model.excitation_
         return factors if excitation is None else excitation.share * factors + excitation.by_item()
 
+    def excited(self, place: int) -> float:
+        """The part of an item's expected sessions that other items bring."""
+        excitation = self.model.excitation_
+        if excitation is None or self.popularity[place] <= 0.0:
+            return 0.0
+        factors = float(self.model.item_factors[place].astype(np.float64) @ self.sums[0])
+        return min(max(1.0 - excitation.share * factors / float(self.popularity[place]), 0.0), 1.0)
+
     def top_items(self, number: int, n: int = TOP) -> list[Item]:
         """The first items of a component."""
         return [self.item(place) for place in self.components.top[number][:n].tolist()]

@@ -58,6 +58,7 @@ def item(loaded: Loaded, typed: Id) -> answers.ItemInFull:
         "listeners": _listeners(loaded, place),
         "similar": similar_items(loaded, typed, _SIMILAR)["items"],
         "components": loaded.leaning(loaded.model.item_factors[place] * loaded.sums[0], _COMPONENTS),
+        "excited": loaded.excited(place),
         "excited_by": _excited_by(loaded, place),
     }
 

@@ -21,7 +21,7 @@ class FewBadRows(BadRows):
         super().__init__(skip=True, hint=hint)
         self._most = most
 
-    def found(self, place: Place, why: str, number: int = 1) -> None:
+    def found(self, place: Place, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
         """There are so many; this is the first."""
         super().found(place, why, number)
         if place.number == 1 or self.number > self._most:

@@ -10,6 +10,9 @@ import { called } from "./tastes.js";
 export async function components(query, { signal, model }) {
   const { components: found } = await get("api/components", {}, signal);
   const top = Math.max(...found.map((one) => one.share));
+  const used = found.filter((one) => one.users > 0);
+  const rest = found.filter((one) => !one.users);
+  const cards = (some) => el("ol.cards", ...some.map((one) => tile(one, top)));
   return {
     title: "Components",
     nodes: [
@@ -20,12 +23,16 @@ export async function components(query, { signal, model }) {
         "back to. Nobody named them; the items that most of their sessions go to say what they are.",
       ),
       el("p.aside", about(model)),
-      el(
-        "ol.cards",
-        found.map((one) => tile(one, top)),
-      ),
+      cards(used),
+      ...folded(rest, cards),
     ],
   };
+}
+
+/** Those that nobody leans on, out of the way. */
+function folded(rest, cards) {
+  if (!rest.length) return [];
+  return [el("details", el("summary", `${count(rest.length)} more that no user leans on`), cards(rest))];
 }
 
 function about(model) {

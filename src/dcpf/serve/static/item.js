@@ -3,7 +3,7 @@
 import { get } from "./service.js";
 import { readings, shares } from "./bars.js";
 import { el, link, section } from "./dom.js";
-import { count, number, several } from "./format.js";
+import { count, number, percent, several } from "./format.js";
 import { findItems, leadingTo } from "./search.js";
 import { tastes } from "./tastes.js";
 
@@ -62,9 +62,12 @@ function listeners({ listeners: found, users }) {
   return [el("p", few), readings(rows, { what: "user", first: 20 })];
 }
 
-function serves({ components }) {
+function serves({ components, excited }) {
   if (!components.length) return null;
-  return section("The tastes it serves", tastes(components, "Where the sessions with this item come from."));
+  const about = excited
+    ? `Other items bring ${percent(excited)} of the sessions with this item. Where the others come from, among tastes.`
+    : "Where the sessions with this item come from, among tastes.";
+  return section("The tastes it serves", tastes(components, about));
 }
 
 function goesWith({ similar }, { neighbors }) {
