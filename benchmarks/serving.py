@@ -3,17 +3,20 @@
     python -m benchmarks.serving [--seconds 10] [--items 12118 400000] [--models FOLDER]
 
 Each request asks for ten items: for a random user, or for a posted history of 20 random items. One worker; one
-client and then eight. Models are fitted to drawn counts, some iterations only: what they have learned does not matter
-here. With --models they are kept, and used again. Needs wrk (Debian and Ubuntu: apt-get install wrk; macOS: brew
+client and then eight. Between runs the probe /healthz is asked in the same way, which hardly does anything: its p99
+is what the machine adds. Models are fitted to drawn counts, some iterations only: what they have learned does not
+matter here. With --models they are kept, and used again. Needs wrk (Debian and Ubuntu: apt-get install wrk; macOS: brew
 install wrk).
 """
 
 import argparse
+import itertools
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +44,9 @@ done = function(all, latency)
   local times = string.format("%f %f", latency:percentile(50), latency:percentile(99))
   io.write(string.format("RESULT %d %d %d %s\\n", errors, all.requests, all.duration, times))
 end
-request = function() if {posted} then return history() else return wrk.format("GET", known()) end end
+local asked = {{user = function() return wrk.format("GET", known()) end, history = history,
+  probe = function() return wrk.format("GET", "/healthz") end}}
+request = asked["{asked}"]
 """
 
 
@@ -63,7 +68,12 @@ def serving(path: Path) -> Iterator[str]:
         told = [process.stdout.readline() for _ in range(3)]
         if not told[1]:
             sys.exit(f"{path}: the service did not start")
-        yield told[1].strip().partition("#")[0]
+        address = told[1].strip().partition("#")[0]
+        for what in ("model", "components"):  # made after the start, beside requests
+            asked = urllib.request.Request(f"{address}api/{what}", headers={"Authorization": f"Bearer {_TOKEN}"})
+            with urllib.request.urlopen(asked) as answer:
+                answer.read()
+        yield address
     finally:
         process.terminate()
         process.wait()
@@ -90,7 +100,7 @@ def main() -> None:
     if shutil.which("wrk") is None:
         sys.exit("wrk is missing: apt-get install wrk (Debian, Ubuntu), brew install wrk (macOS)")
     rows: list[tuple[str, ...]] = [
-        ("items", "model", "asked by", "clients", "requests/s", "p50 ms", "p99 ms", "target")
+        ("items", "model", "asked by", "clients", "requests/s", "p50 ms", "p99 ms", "target", "probe's p99")
     ]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.models or Path(temporary)
@@ -109,20 +119,27 @@ def measured(path: Path, items: int, neighbors: int, seconds: int, folder: Path)
     """Rows of the table for one model."""
     users = _SIZES.get(items, (items // 4, 0))[0]
     kind = "with 200 neighbours" if neighbors else "factors alone"
+    scripts = {asked: folder / f"{asked}.lua" for asked in ("user", "history", "probe")}
+    for asked, script in scripts.items():
+        script.write_text(_SCRIPT.format(token=_TOKEN, users=users, items=items, asked=asked))
     rows: list[tuple[str, ...]] = []
     with serving(path) as address:
-        for asked_by in ("user", "history"):
-            script = folder / "requests.lua"
-            posted = str(asked_by == "history").lower()
-            script.write_text(_SCRIPT.format(token=_TOKEN, users=users, items=items, posted=posted))
-            load(address, script, 1, 2)  # warm
-            for clients in (1, 8):
-                runs = [load(address, script, clients, seconds) for _ in range(_RUNS)]
-                rate, median, last = sorted(runs, key=lambda run: run[2])[_RUNS // 2]
-                target = f"{_TARGETS[items]:g}" if clients == 1 and items in _TARGETS and asked_by == "user" else ""
-                numbers = (f"{rate:,.0f}", f"{median:.2f}", f"{last:.2f}")
-                rows.append((f"{items:,}", kind, asked_by, str(clients), *numbers, target))
+        for asked, clients in itertools.product(("user", "history"), (1, 8)):
+            load(address, scripts[asked], clients, 2)  # warm
+            runs, probes = [], []
+            for _ in range(_RUNS):
+                runs.append(load(address, scripts[asked], clients, seconds))
+                probes.append(load(address, scripts["probe"], clients, 2))
+            rate, median, last = _middle(runs)
+            target = f"{_TARGETS[items]:g}" if clients == 1 and items in _TARGETS and asked == "user" else ""
+            numbers = (f"{rate:,.0f}", f"{median:.2f}", f"{last:.2f}", target, f"{_middle(probes)[2]:.2f}")
+            rows.append((f"{items:,}", kind, asked, str(clients), *numbers))
     return rows
+
+
+def _middle(runs: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """The run with the middle p99."""
+    return sorted(runs, key=lambda run: run[2])[len(runs) // 2]
 
 
 if __name__ == "__main__":
