@@ -5,8 +5,8 @@
 Each request asks for ten items: for a random user, or for a posted history of 20 random items. One worker; one
 client and then eight. Between runs the probe /healthz is asked in the same way, which hardly does anything: its p99
 is what the machine adds. Models are fitted to drawn counts, some iterations only: what they have learned does not
-matter here. With --models they are kept, and used again. Needs wrk (Debian and Ubuntu: apt-get install wrk; macOS: brew
-install wrk).
+matter here. With --models they are kept, and used again. Needs wrk (Debian and Ubuntu: apt-get install wrk; macOS:
+brew install wrk).
 """
 
 import argparse
