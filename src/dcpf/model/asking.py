@@ -75,7 +75,13 @@ class Asking(Fitted):
     def _known(self, places: Rows) -> Asked:
         """Users of the model by where they stand there."""
         nowhere = np.full(len(places), -1, dtype=np.int64)
-        return Asked([*self.users_.at(places)], None, nowhere, places, *self._posterior(None, nowhere, places))
+        return Asked(
+            [self.users_[place] for place in places.tolist()],
+            None,
+            nowhere,
+            places,
+            *self._posterior(None, nowhere, places),
+        )
 
     def _fresh(self, history: Any, wanted: list[Any] | None) -> Counts:
         """Fresh counts; a mapping is the history of the one who asks."""

@@ -17,6 +17,7 @@ Places = NDArray[np.int64]
 
 TOP = 8  # items that a component is told by
 _ENTRIES = 2**22  # of the training counts that are added up at once
+_SMALL = 2**16  # items
 _ROWS = 2**14  # of factors that are compared at once
 
 
@@ -62,6 +63,11 @@ class Loaded:
     def user(self, typed: int | str) -> Id:
         """The id of a known user, as the model has it."""
         return self.model.users_[self.users.place(typed)]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a list takes no longer than to wake a thread that makes it."""
+        return len(self.model.items_) <= _SMALL
 
     @cached_property
     def sums(self) -> tuple[Doubles, Doubles]:

@@ -41,6 +41,7 @@ def _told_check() -> dict[str, Any]:
 
 
 _METRICS = 'dcpf_requests_total{method="GET",route="/api/recommend",status="200"} 12\n'
+_FEW = 100  # items of a list that is made in a moment
 _ALWAYS = (401, 408, 413, 421, 422, 500, 503)
 _FAILURES = {
     400: "The body cannot be read.",
@@ -96,7 +97,8 @@ def api(service: Service) -> APIRouter:
             wishes = Wishes(n=n, exclude_seen=exclude_seen, why=why, popular=popular)
             return recommending.recommend(loaded, user, None, wishes)
 
-        return await ask(question)
+        brief = n <= _FEW and not why and not popular and service.current.loaded.is_small
+        return service.ask_briefly(question) if brief else await ask(question)
 
     @router.post("/recommend", **told(answers.OneList | answers.ManyLists, "recommend", 400, 404, 409))
     async def recommend_to(question: RecommendQuestion) -> Response:

@@ -21,7 +21,10 @@ P = ParamSpec("P")
 
 
 class Service:
-    """Asks the model in threads of its own, so that the loop is free to take and refuse requests."""
+    """Asks the model in threads of its own, so that the loop is free to take and refuse requests.
+
+    What is answered sooner than a thread is woken and has called back is answered in the loop.
+    """
 
     def __init__(self, current: Current, threads: int) -> None:
         self.current, self.checks, self.metrics = current, Checks(), Metrics()
@@ -30,18 +33,15 @@ class Service:
     async def ask(self, question: Callable[Concatenate[Loaded, P], Any], *args: P.args, **more: P.kwargs) -> Response:
         """Put a question to the model in use, and answer with JSON, or with what is wrong."""
         loaded = self.current.loaded
-
-        def answer() -> Reply:
-            try:
-                return answered(question(loaded, *args, **more))
-            except Exception as error:
-                reply = of_error(error)
-                if reply is None:
-                    log.exception("a question could not be answered")
-                return reply or failed(500, "something went wrong; the log of the service has more")
-
-        reply = await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+        reply = await asyncio.get_running_loop().run_in_executor(
+            self._pool, _answer, lambda model: question(model, *args, **more), loaded
+        )
         return respond(reply, loaded)
+
+    def ask_briefly(self, question: Callable[[Loaded], Any]) -> Response:
+        """The same for a question of a millisecond or a few, which holds up the loop as long."""
+        loaded = self.current.loaded
+        return respond(_answer(question, loaded), loaded)
 
     def prepare(self) -> None:
         """Work out what takes long and is asked for by the page, before it is."""
@@ -57,6 +57,16 @@ def respond(reply: Reply, loaded: Loaded) -> Response:
     """A reply of the API, which says by which model it was made and is never kept."""
     headers = {"x-model-revision": loaded.revision, "cache-control": "no-store"}
     return Response(reply.body, reply.status, headers, "application/json")
+
+
+def _answer(question: Callable[[Loaded], Any], loaded: Loaded) -> Reply:
+    try:
+        return answered(question(loaded))
+    except Exception as error:
+        reply = of_error(error)
+        if reply is None:
+            log.exception("a question could not be answered")
+        return reply or failed(500, "something went wrong; the log of the service has more")
 
 
 def _prepare(loaded: Loaded) -> None:
