@@ -29,8 +29,8 @@ from tests.serve.models import HOSTILE, ITEMS, TOKEN, USERS, save, serving
 
 from dcpf.serve.gate import Rules
 
-# schemathesis imports parts of itself when they are needed. Here they are before a server runs in a thread: Python 3.11
-# may fail with a SystemError where two threads compile at a time.
+# schemathesis imports parts of itself when they are needed. Here they are, before a server runs in a thread: Python
+# 3.11 may fail with a SystemError where two threads compile at a time.
 from_dict({"openapi": "3.1.0", "info": {"title": "", "version": ""}, "paths": {}})
 
 _CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
