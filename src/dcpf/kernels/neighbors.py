@@ -3,13 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import partition
-from dcpf.kernels.jit import bits_of_single, kernel, single_of_bits
+from dcpf.kernels.best import column_of, key_of, partition
+from dcpf.kernels.jit import kernel, single_of_bits
 
 Integers = NDArray[np.integer]
 
 MOST = 4096  # items of one user that are looked at for an item; of a user with more, every second or third, and so on
-_COLUMN = 2**31 - 1  # the bits of a key that hold an item
 
 
 @kernel
@@ -58,13 +57,13 @@ def choose_sources(
             together[j] = 0.0
             if j != i and excess > 0.0:
                 a = np.float32(as_source[j] * as_target[i] * excess)
-                keys[kept] = (np.int64(bits_of_single(a)) << 31) | (_COLUMN - np.int64(j))
+                keys[kept] = key_of(a, int(j))
                 kept += 1
         if kept > most:
             partition(keys, 0, kept, most)
             kept = most
         for k in range(kept):  # the source comes first, the bits of its affinity after it
-            keys[k] = ((_COLUMN - (keys[k] & _COLUMN)) << 32) | (keys[k] >> 31)
+            keys[k] = (column_of(keys[k]) << 32) | (keys[k] >> 31)
         ascend(keys, kept)
         for k in range(kept):
             sources[i, k] = keys[k] >> 32

@@ -116,11 +116,6 @@ class Describing(Asking):
     def _sessions_per_count(self) -> float:
         return float(self._sessions(self._training_counts(), self.user_posterior_).mean())
 
-    def _column_sums(self) -> tuple[Doubles, Doubles]:
-        """E[W] summed over users, and E[H] over items."""
-        W, H = self.user_factors, self.item_factors
-        return W.sum(axis=0, dtype=np.float64), H.sum(axis=0, dtype=np.float64)
-
     def _component(self, number: int, n_items: int, sums: tuple[Doubles, Doubles]) -> Component:
         of_users, of_items = sums
         sessions = self.item_factors[:, number].astype(np.float64) * of_users[number]

@@ -113,6 +113,11 @@ class Fitted:
         """E[H], items x K."""
         return self._once("H", lambda: self.item_posterior_.mean)
 
+    def _column_sums(self) -> tuple[Doubles, Doubles]:
+        """E[W] summed over users, and E[H] over items."""
+        W, H = self.user_factors, self.item_factors
+        return self._once("sums", lambda: (W.sum(axis=0, dtype=np.float64), H.sum(axis=0, dtype=np.float64)))
+
     @property
     def _item_side(self) -> Factors:
         """What the users' half of an iteration needs of q(H)."""

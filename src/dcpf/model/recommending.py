@@ -98,9 +98,9 @@ class Recommending(Explaining):
         candidates = self._candidates(allow, deny)
         with Threads(self.n_jobs) as threads:
             if candidates is None:
-                items = self._once("tiles", lambda: tiled(self.item_factors, self._weights(), threads))
+                items = self._once("tiles", lambda: tiled(self.item_factors, self._column_sums()[0], threads))
             else:
-                items = tiled(self.item_factors[candidates], self._weights(), threads)
+                items = tiled(self.item_factors[candidates], self._column_sums()[0], threads)
                 left_out = left_out[:, candidates]
                 if excited is not None and excitation is not None:
                     excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
@@ -204,10 +204,6 @@ class Recommending(Explaining):
         columns = np.array([item for items in found for item in items], dtype=np.int64)
         ones = np.ones(len(columns), dtype=np.int64)
         return sparse.csr_array((ones, (rows, columns)), shape=(len(ids), len(self.items_)))
-
-    def _weights(self) -> Doubles:
-        """How much users have of each component."""
-        return self._once("weights", lambda: self.user_factors.sum(axis=0, dtype=np.float64))
 
     def _similar(
         self, catalogue: Catalogue, factors: tuple[Floats, Floats], asked: Any, n: int, what: str

@@ -56,9 +56,7 @@ class Loaded:
 
     def item(self, place: int) -> Item:
         """The id and the name of an item."""
-        found = self.model.items_[place]
-        named = "" if self.model.names_ is None else self.model.names_[place]
-        return {"item": found, "name": named or str(found)}
+        return {"item": self.model.items_[place], "name": self.items.name(place)}
 
     def user(self, typed: int | str) -> Id:
         """The id of a known user, as the model has it."""

@@ -46,7 +46,7 @@ class Settings:
 def serve(settings: Settings, ready: Callable[[Loaded, str], object]) -> None:
     """Serve until a signal asks to end. `ready` is told the model and the address once requests are taken."""
     rules = rules_of(settings)
-    with listening(settings.host, settings.port) as listener, one_blas_thread():  # for more, a list is too short
+    with listening(settings.host, settings.port) as listener, one_blas_thread():  # requests are the threads
         known = signature(settings.path)
         current = Current(load(settings.path))
         service = Service(current, settings.threads)
