@@ -206,7 +206,7 @@ def test_add_weighted_rows_is_a_product_with_picked_rows(length, n, dtype):
 
 
 def test_a_long_row_keeps_the_digits_of_single_precision():
-    """Runs of 64, four at a time, are added up in double precision: 16 roundings, however long the row."""
+    """Runs of 64, eight at a time, are added up in double precision: 16 roundings, however long the row."""
     length = 100_000
     factors, weights = np.full((1, 1), 0.1, dtype=np.float32), np.ones(length, dtype=np.float32)
     out = np.empty(1)

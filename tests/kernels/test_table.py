@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from dcpf.elements import Geometric, Logarithmic, Raw, ShiftedNegativeBinomial, ZeroTruncatedPoisson
 from dcpf.inference.tabulate import Tables
-from dcpf.kernels.table import POINTS, hermite_polynomials, look_up
+from dcpf.kernels.table import POINTS, hermite_polynomials, look_up, slope_at, value_at
 from dcpf.kernels.threads import Threads
 
 ELEMENTS = [Logarithmic(0.5), ZeroTruncatedPoisson(1.0), Geometric(0.5), ShiftedNegativeBinomial(0.5, 0.3)]
@@ -231,3 +231,10 @@ def test_a_run_whose_rates_are_not_finite_is_not_repeated_for_ever(span):
     tables = Tables(np.array([1, 3]), Threads(1), learn_shape=False)
     assert tables.run(Logarithmic(0.5), (0.0, 1.0), attempt) == (0.0, 1.0)
     assert len(runs) == 1
+
+
+def test_a_polynomial_of_the_table_has_its_value_and_its_slope():
+    p = Polynomial(np.random.default_rng(0).normal(size=8))
+    for x in np.linspace(0.0, 1.0, 9):
+        assert value_at(p.coef, x) == pytest.approx(p(x), rel=1e-14, abs=1e-14)
+        assert slope_at(p.coef, x) == pytest.approx(p.deriv()(x), rel=1e-14, abs=1e-13)

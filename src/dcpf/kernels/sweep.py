@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, summing_kernel
 from dcpf.kernels.table import Table, look_up
+from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots
 
 _RUN = 64  # entries summed in the factors' own precision before they are added to a float64
 
@@ -46,58 +47,45 @@ def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: NDArray
 
     Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): four items at a time.
     """
-    zero = eW.dtype.type(0.0)
     smallest = np.finfo(eW.dtype).tiny
-    n = eW.shape[1]
-    count = len(items)
-    j = 0
-    while j + 4 <= count:
-        i0, i1, i2, i3 = items[j], items[j + 1], items[j + 2], items[j + 3]
-        s0, s1, s2, s3 = zero, zero, zero, zero
-        for k in range(n):
+    n, count = eW.shape[1], len(items)
+    whole = n - n % (LINE // eW.itemsize)
+    last = count - 1
+    for j in range(0, count, 4):  # where there are no four, the last one is made again
+        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)
+        i0, i1, i2, i3 = items[j], items[j1], items[j2], items[j3]
+        s0, s1, s2, s3 = four_dots(eW, u, eH, i0, i1, i2, i3)
+        for k in range(whole, n):
             w = eW[u, k]
-            s0 += w * eH[i0, k]
-            s1 += w * eH[i1, k]
-            s2 += w * eH[i2, k]
-            s3 += w * eH[i3, k]
-        out[j], out[j + 1] = max(s0, smallest), max(s1, smallest)
-        out[j + 2], out[j + 3] = max(s2, smallest), max(s3, smallest)
-        j += 4
-    while j < count:
-        i0 = items[j]
-        s0 = zero
-        for k in range(n):
-            s0 += eW[u, k] * eH[i0, k]
-        out[j] = max(s0, smallest)
-        j += 1
+            s0, s1, s2, s3 = s0 + w * eH[i0, k], s1 + w * eH[i1, k], s2 + w * eH[i2, k], s3 + w * eH[i3, k]
+        out[j3], out[j2] = max(s3, smallest), max(s2, smallest)
+        out[j1], out[j] = max(s1, smallest), max(s0, smallest)
 
 
 @summing_kernel
 def add_weighted_rows(
     weights: Floats, rows: NDArray[np.int32], factors: Floats, scratch: Floats, out: NDArray[np.float64]
 ) -> None:
-    """Equivalent to out[:] = weights @ factors[rows]: four rows at a time, in runs, the runs in float64."""
-    n = factors.shape[1]
-    count = len(rows)
-    out[:] = 0.0
+    """Equivalent to out[:] = weights @ factors[rows]: some rows at a time, in runs, the runs in float64."""
+    n, count = factors.shape[1], len(rows)
+    whole = n - n % (LINE // factors.itemsize)
+    for k in range(n):
+        out[k] = 0.0
     begin = 0
     while begin < count:
         end = min(begin + _RUN, count)
-        scratch[:] = 0.0
+        for k in range(n):
+            scratch[k] = 0.0
         e = begin
-        while e + 4 <= end:
-            r0, r1, r2, r3 = weights[e], weights[e + 1], weights[e + 2], weights[e + 3]
-            i0, i1, i2, i3 = rows[e], rows[e + 1], rows[e + 2], rows[e + 3]
-            for k in range(n):
-                scratch[k] += (r0 * factors[i0, k] + r1 * factors[i1, k]) + (
-                    r2 * factors[i2, k] + r3 * factors[i3, k]
-                )
-            e += 4
+        while e + TOGETHER <= end:
+            add_rows(weights, rows, e, factors, scratch)
+            e += TOGETHER
         while e < end:
-            r0, i0 = weights[e], rows[e]
-            for k in range(n):
-                scratch[k] += r0 * factors[i0, k]
+            add_row(weights, rows, e, factors, scratch)
             e += 1
+        for e in range(begin, end):
+            for k in range(whole, n):
+                scratch[k] += weights[e] * factors[rows[e], k]
         for k in range(n):
             out[k] += scratch[k]
         begin = end
@@ -134,24 +122,21 @@ def sweep_users(
     longest = 0
     for u in range(start, stop):
         longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
-    lam = np.empty(longest)
-    t = np.empty(longest)
-    mean = np.empty(longest)
-    weights = np.empty(longest, eW.dtype)
-    scratch = np.empty(n, eW.dtype)
-    share = np.empty(n)
+    lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
+    weights, scratch, share = np.empty(longest, eW.dtype), np.empty(n, eW.dtype), np.empty(n)
     largest = 1e-3 * np.float64(np.finfo(eW.dtype).max)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
-        rates(eW, u, eH, entries.indices[begin:end], lam)
+        items = entries.indices[begin:end]
+        rates(eW, u, eH, items, lam)
         log_rates(lam[:count], c, t)
         log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
         for j in range(count):
             weights[j] = min(mean[j] / lam[j], largest)
         for j in range(count):
             ratio[entries.place[begin + j]] = weights[j]
-        add_weighted_rows(weights[:count], entries.indices[begin:end], eH, scratch, share)
+        add_weighted_rows(weights[:count], items, eH, scratch, share)
         for k in range(shape.shape[1]):
             shape[u, k] = shape_prior + eW[u, k] * share[k]
         tallies[u, LOG_EVIDENCE] = log_z

@@ -47,6 +47,7 @@ def look_up(
     slopes, intercepts, first, points, weights, step, start, polynomials, shape_polynomials = table
     intervals = polynomials.shape[1]
     learns_shape = shape_polynomials.shape[0] > 0
+    per_interval = 1.0 / step
     log_evidence, sessions, shapes = 0.0, 0.0, 0.0
     lowest, highest = np.inf, -np.inf
     for e in range(len(codes)):
@@ -55,35 +56,52 @@ def look_up(
         n = slopes[code]
         if points[code] > 0:
             lowest, highest = min(lowest, t[e]), max(highest, t[e])
-            x = t[e] / step
-            k = math.floor(x) - start
+            x = t[e] * per_interval
+            whole = math.floor(x)
+            k = whole - start
+            x -= whole
             if k < 0:
                 k, x = 0, 0.0
             elif k >= intervals:
                 k, x = intervals - 1, 1.0
-            else:
-                x -= math.floor(x)
-            rise = 0.0
-            for j in range(points[code]):
-                i = first[code] + j
-                weight = weights[code, j]
-                value = polynomials[i, k, 7]
-                slope = value
-                for power in range(6, 0, -1):
-                    value = value * x + polynomials[i, k, power]
-                    slope = slope * x + value
-                log_z += weight * (value * x + polynomials[i, k, 0])
-                rise += weight * slope
+            i = first[code]
+            if points[code] == 1:
+                log_z += value_at(polynomials[i, k], x)
+                n += slope_at(polynomials[i, k], x) * per_interval
                 if learns_shape:
-                    value = shape_polynomials[i, k, 7]
-                    for power in range(6, -1, -1):
-                        value = value * x + shape_polynomials[i, k, power]
-                    shapes += weight * value
-            n += rise / step
+                    shapes += value_at(shape_polynomials[i, k], x)
+            else:
+                for j in range(POINTS):
+                    weight = weights[code, j]
+                    log_z += weight * value_at(polynomials[i + j, k], x)
+                    n += weight * slope_at(polynomials[i + j, k], x) * per_interval
+                    if learns_shape:
+                        shapes += weight * value_at(shape_polynomials[i + j, k], x)
         log_evidence += log_z
         sessions += n
         mean[e] = n
     return log_evidence, sessions, shapes, lowest, highest
+
+
+# Both in Estrin's order: coefficients in pairs, pairs of these, which need not wait for each other
+
+
+@summing_kernel
+def value_at(p: NDArray[np.float64], x: float) -> float:
+    """Equivalent to sum(p[j] * x**j) for eight coefficients."""
+    x2 = x * x
+    low: float = (p[0] + p[1] * x) + (p[2] + p[3] * x) * x2
+    high: float = (p[4] + p[5] * x) + (p[6] + p[7] * x) * x2
+    return low + high * (x2 * x2)
+
+
+@summing_kernel
+def slope_at(p: NDArray[np.float64], x: float) -> float:
+    """Equivalent to sum(j * p[j] * x**(j - 1)) for eight coefficients."""
+    x2 = x * x
+    low: float = (p[1] + 2.0 * p[2] * x) + (3.0 * p[3] + 4.0 * p[4] * x) * x2
+    high: float = (5.0 * p[5] + 6.0 * p[6] * x) + 7.0 * p[7] * x2
+    return low + high * (x2 * x2)
 
 
 @kernel
