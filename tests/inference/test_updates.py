@@ -37,14 +37,14 @@ def sessions(element: dcpf.elements.Element, y: int, lam: float) -> tuple[float,
 def test_local_step_shares_the_sessions_out_among_the_components(name: str) -> None:
     element = dcpf.elements.get(name)
     W, H = Factors.start(W0), Factors.start(H0)
-    user_shape, item_shape = np.empty_like(W0), np.full_like(H0, PRIOR[1])
+    user_shape, item_shape = np.empty_like(W0), np.empty_like(H0)
     with Threads(2) as threads:
         tables, shapes, nowhere = (
             Tables(DATA.counts, threads, learn_shape=False),
             (user_shape, item_shape),
             (0.0, 0.0),
         )
-        local = local_step(DATA.blocks[0], W, H, element, PRIOR[0], nowhere, tables, shapes, threads)
+        local = local_step(DATA.blocks[0], W, H, element, PRIOR, nowhere, tables, shapes, threads)
     lam = W0 @ H0.T
     log_z, mean = np.zeros_like(lam), np.zeros_like(lam)
     for u, i in np.argwhere(MASK):
@@ -65,7 +65,7 @@ def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
         tables = Tables(DATA.counts, threads, learn_shape=True)
         W, H = Factors.start(W0), Factors.start(H0)
         shapes = (np.empty_like(W0), np.empty_like(H0))
-        local = local_step(DATA.blocks[0], W, H, element, PRIOR[0], (0.0, 0.0), tables, shapes, threads)
+        local = local_step(DATA.blocks[0], W, H, element, PRIOR, (0.0, 0.0), tables, shapes, threads)
     total = 0.0
     for u, i in np.argwhere(MASK):
         y, lam = int(Y[u, i]), (W0 @ H0.T)[u, i]

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from dcpf.elements import Logarithmic, Raw
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
-from dcpf.kernels.aligned import aligned_zeros
+from dcpf.kernels.aligned import aligned_empty
 from dcpf.kernels.sweep import (
     HIGHEST,
     LOG_EVIDENCE,
@@ -52,7 +52,7 @@ def example(n, dtype, seed=0):
 
 def sweep(data, eW, eH, element, c=C, n_jobs=1, n=None):
     n = n or eW.shape[1]
-    shape, item_shape = np.empty((len(eW), n), eW.dtype), np.full((len(eH), n), PRIOR, eH.dtype)
+    shape, item_shape = np.empty((len(eW), n), eW.dtype), np.empty((len(eH), n), eH.dtype)
     (block,) = data.blocks
     ratio = np.empty(data.entries, dtype=eW.dtype)
     tallies = np.empty((len(eW), TALLIES))
@@ -60,7 +60,7 @@ def sweep(data, eW, eH, element, c=C, n_jobs=1, n=None):
         table = Tables(data.counts, threads, learn_shape=False).covering(element, (-10.0, 10.0))
         out = shape, ratio, tallies
         threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, (eW, eH), PRIOR, out)
-        threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, (eW, eH), item_shape)
+        threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, (eW, eH), PRIOR, item_shape)
     return shape, ratio, tallies, item_shape
 
 
@@ -183,7 +183,7 @@ def test_columns_of_zeros_that_fill_a_line_change_nothing_but_rounding(n, dtype)
     data, _, eW, eH = example(n, dtype)
     padded = []
     for factors in (eW, eH):
-        wide = aligned_zeros(len(factors), n, np.dtype(dtype))
+        wide = aligned_empty(len(factors), n, np.dtype(dtype))
         assert wide.ctypes.data % 64 == wide.strides[0] % 64 == 0
         wide[:, :n] = factors
         padded.append(wide)

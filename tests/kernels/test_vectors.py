@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcpf.kernels.jit import summing_kernel
-from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots
+from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots, mixed_line
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 48, 100, 128])
@@ -51,3 +51,17 @@ def test_rows_are_added_with_their_weights_and_the_rest_is_left(count, integer, 
     wanted = before[:n] + weights[these].astype(np.float64) @ factors[rows[these], :n].astype(np.float64)
     np.testing.assert_allclose(sums[:n], wanted, rtol=20 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(sums[n:], before[n:])
+
+
+@summing_kernel
+def mixed(weights, one, matrix, first, apart):
+    return mixed_line(weights, one, matrix, first, apart)
+
+
+@DTYPES
+def test_a_mixed_line_is_a_weighted_sum_of_lines(dtype):
+    rng = np.random.default_rng(0)
+    weights, matrix = rng.normal(size=(3, TOGETHER)), rng.normal(size=(60, LINE // np.dtype(dtype).itemsize))
+    weights, matrix = weights.astype(dtype), matrix.astype(dtype)
+    wanted = weights[2].astype(np.float64) @ matrix[5 : 5 + 7 * TOGETHER : 7].astype(np.float64)
+    np.testing.assert_allclose(mixed(weights, 2, matrix, 5, 7), wanted, rtol=0, atol=20 * np.finfo(dtype).eps)

@@ -9,7 +9,7 @@ from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.aligned import aligned_zeros
+from dcpf.kernels.aligned import aligned_empty
 from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
 from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
 from dcpf.kernels.sweep import (
@@ -66,7 +66,7 @@ class Factors:
     def start(cls, means: Floats) -> "Factors":
         """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
         wide = means.astype(np.float64)
-        geometric = aligned_zeros(means.shape[0], means.shape[1], means.dtype)
+        geometric = aligned_empty(means.shape[0], means.shape[1], means.dtype)
         geometric[:, : means.shape[1]] = means
         return cls(geometric, wide.sum(axis=1), wide.sum(axis=0), -np.inf)
 
@@ -119,7 +119,7 @@ def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Fact
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
     blocks = -(-rows // BLOCK)
-    geometric = aligned_zeros(rows, n_components, gammas.shape.dtype)
+    geometric = aligned_empty(rows, n_components, gammas.shape.dtype)
     block_means = np.zeros((blocks, n_components))
     row_means, row_bounds = np.empty(rows), np.empty(rows)
     threads.run(
@@ -140,7 +140,7 @@ def local_step(
     W: Factors,
     H: Factors,
     element: Element,
-    shape_prior: float,
+    shape_priors: tuple[float, float],
     expected: tuple[float, float],
     tables: Tables,
     shapes: tuple[Floats, Floats],
@@ -148,8 +148,8 @@ def local_step(
 ) -> Local:
     """q(N, C) at its optimum: E[n_ui] at the stored entries, and the shapes of q(W) and q(H) that follow.
 
-    The first of `shapes` is filled in; what these users say of q(H) is added to the second. The logarithms of Lam_ui,
-    less c, are expected in `expected`.
+    `shapes` are filled in, the second with what these users say of q(H). The logarithms of Lam_ui, less c, are
+    expected in `expected`.
     """
     _, c = natural(element)
     factors, (user_shape, item_shape) = (W.geometric, H.geometric), shapes
@@ -158,11 +158,11 @@ def local_step(
 
     def pass_by_users(table: Table) -> tuple[float, float]:
         out = (user_shape, ratio, tallies)
-        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, factors, shape_prior, out)
+        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, factors, shape_priors[0], out)
         return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
     span = tables.run(element, expected, pass_by_users)
-    threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, item_shape)
+    threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, shape_priors[1], item_shape)
     log_evidence, sessions, shape = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0).tolist()
     return Local(log_evidence, sessions, shape, span)
 

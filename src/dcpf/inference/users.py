@@ -171,12 +171,15 @@ class BlockSweep:
         """
         (aW, aH), (items, K) = self._settings.shape_prior, (len(H.geometric), len(H.column_means))
         # The prior's shape is in the first block's share, so that it is counted once.
-        item_shape = np.full((items, K), 0.0 if number else aH, H.geometric.dtype)
+        priors = (aW, 0.0 if number else aH)
+        item_shape = np.empty((items, K), H.geometric.dtype)
         _, c = natural(element)
         lows, highs = zip(*self._spans.values(), strict=True) if self._spans else [[_log_of_mean_rate(W, H)]] * 2
         spread = _SPREAD[self._visits[number]] if self._visits[number] < len(_SPREAD) else 0.0
         expected = (min(lows) - c - spread, max(highs) - c + spread)
-        local = local_step(block, W, H, element, aW, expected, self._tables, (out.shape, item_shape), self._threads)
+        local = local_step(
+            block, W, H, element, priors, expected, self._tables, (out.shape, item_shape), self._threads
+        )
         self._spans[number] = (local.span[0] + c, local.span[1] + c)
         self._visits[number] += 1
         if self._settings.learn_rates:

@@ -8,12 +8,14 @@ from dcpf import memory
 _LINE = 64  # bytes
 
 
-def aligned_zeros(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
-    """Zeros of at least this many columns: as many as fill whole lines.
+def aligned_empty(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
+    """An array to be filled in, with as many columns of zeros at its end as fill whole lines.
 
     Sums over all columns are those over the first ones, and a third quicker than over rows that straddle lines.
     """
     width = -(-columns * dtype.itemsize // _LINE) * _LINE
-    buffer = memory.zeros(rows * width + _LINE, np.uint8)
+    buffer = memory.empty(rows * width + _LINE, np.uint8)
     offset = -buffer.ctypes.data % _LINE
-    return buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)
+    array = buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)
+    array[:, columns:] = 0.0
+    return array

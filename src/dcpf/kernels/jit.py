@@ -26,20 +26,25 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 def kernel(function: F) -> F:
     """Compile a loop whose arithmetic is done in the order in which it is written; a * b + c may be one operation."""
-    return _compiled(function, {"contract"})
+    return _compiled(function, {"fastmath": {"contract"}})
 
 
 def summing_kernel(function: F) -> F:
-    """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured."""
-    return _compiled(function, {"reassoc", "nsz", "contract"})
+    """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
+
+    It becomes part of the kernels that call it, and allocates nothing: to hand over arrays, and to count who holds
+    them, takes longer than a short loop does.
+    """
+    options = {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False}
+    return _compiled(function, options)
 
 
-def _compiled(function: F, fastmath: set[str]) -> F:
+def _compiled(function: F, options: dict[str, Any]) -> F:
     try:
-        compiled: F = numba.njit(**_OPTIONS, fastmath=fastmath, cache=True)(function)
+        compiled: F = numba.njit(**_OPTIONS, **options, cache=True)(function)
     except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
         _homeless.append(function.__name__)
-        compiled = numba.njit(**_OPTIONS, fastmath=fastmath)(function)
+        compiled = numba.njit(**_OPTIONS, **options)(function)
     return compiled
 
 

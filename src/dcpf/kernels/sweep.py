@@ -91,11 +91,11 @@ def add_weighted_rows(
         begin = end
 
 
-@kernel
+@summing_kernel
 def log_rates(lam: NDArray[np.float64], c: float, out: NDArray[np.float64]) -> None:
     """Equivalent to out = log(lam) - c; NaN where a rate is not finite, of which fast_log would make some number."""
     for j in range(len(lam)):
-        out[j] = fast_log(lam[j]) - c + (lam[j] - lam[j])
+        out[j] = fast_log(lam[j]) - c if lam[j] < np.inf else np.nan
 
 
 @kernel
@@ -153,16 +153,16 @@ def sweep_items(
     columns: Columns,
     ratio: Floats,
     factors: tuple[Floats, Floats],
+    shape_prior: float,
     shape: Floats,
 ) -> None:
-    """What these users add to the shapes of q(H): shape[i, k] += eH[i, k] sum_u ratio[u, i] eW[u, k]."""
+    """The shapes of q(H) as these users have it: shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
     eW, eH = factors
     n = eW.shape[1]
     scratch = np.empty(n, eW.dtype)
     share = np.empty(n)
     for i in range(start, stop):
         begin, end = columns.indptr[i], columns.indptr[i + 1]
-        if begin < end:
-            add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
-            for k in range(shape.shape[1]):
-                shape[i, k] += eH[i, k] * share[k]
+        add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
+        for k in range(shape.shape[1]):
+            shape[i, k] = shape_prior + eH[i, k] * share[k]

@@ -7,14 +7,15 @@ derivative of what is used for log Z, and the cost does not depend on the count.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.vectors import TOGETHER, mixed_line
 
-POINTS = 8  # tabulated counts that are combined for a count in between
+POINTS = TOGETHER  # tabulated counts that are combined for a count in between
 
 
 class Table(NamedTuple):
@@ -44,50 +45,76 @@ def look_up(
 
     Returns the sums over the entries of log Z, E[n] and E[m], and the lowest and highest t that was looked up.
     """
-    slopes, intercepts, first, points, weights, step, start, polynomials, shape_polynomials = table
-    intervals = polynomials.shape[1]
-    learns_shape = shape_polynomials.shape[0] > 0
-    per_interval = 1.0 / step
+    intervals = table.polynomials.shape[1]
+    learns_shape = table.shape_polynomials.shape[0] > 0
+    per_interval = 1.0 / table.step
     log_evidence, sessions, shapes = 0.0, 0.0, 0.0
     lowest, highest = np.inf, -np.inf
+    large = 0
     for e in range(len(codes)):
         code = codes[e]
-        log_z = intercepts[code] + slopes[code] * t[e]
-        n = slopes[code]
-        if points[code] > 0:
+        n = table.slope[code]
+        log_evidence += table.intercept[code] + n * t[e]
+        if table.points[code] > 0:
             lowest, highest = min(lowest, t[e]), max(highest, t[e])
-            x = t[e] * per_interval
-            whole = math.floor(x)
-            k = whole - start
-            x -= whole
-            if k < 0:
-                k, x = 0, 0.0
-            elif k >= intervals:
-                k, x = intervals - 1, 1.0
-            i = first[code]
-            if points[code] == 1:
-                log_z += value_at(polynomials[i, k], x)
-                n += slope_at(polynomials[i, k], x) * per_interval
-                if learns_shape:
-                    shapes += value_at(shape_polynomials[i, k], x)
-            else:
-                for j in range(POINTS):
-                    weight = weights[code, j]
-                    log_z += weight * value_at(polynomials[i + j, k], x)
-                    n += weight * slope_at(polynomials[i + j, k], x) * per_interval
-                    if learns_shape:
-                        shapes += weight * value_at(shape_polynomials[i + j, k], x)
-        log_evidence += log_z
+        if table.points[code] == 1:
+            k, x = place_of(t[e] * per_interval, table.start, intervals)
+            i = table.first[code]
+            log_evidence += value_at(table.polynomials[i, k], x)
+            n += slope_at(table.polynomials[i, k], x) * per_interval
+            if learns_shape:
+                shapes += value_at(table.shape_polynomials[i, k], x)
+        elif table.points[code] > 1:
+            large += 1
         sessions += n
         mean[e] = n
+    if large > 0:  # in a loop of its own, beside which the one above would be slower
+        more = look_up_large(table, codes, t, mean)
+        log_evidence, sessions, shapes = log_evidence + more[0], sessions + more[1], shapes + more[2]
     return log_evidence, sessions, shapes, lowest, highest
+
+
+@summing_kernel
+def look_up_large(
+    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """What `look_up` has left out: the counts whose polynomials are made up of those of tabulated ones."""
+    intervals = table.polynomials.shape[1]
+    learns_shape = table.shape_polynomials.shape[0] > 0
+    per_interval = 1.0 / table.step
+    log_evidence, sessions, shapes = 0.0, 0.0, 0.0
+    for e in range(len(codes)):
+        code = codes[e]
+        if table.points[code] > 1:
+            k, x = place_of(t[e] * per_interval, table.start, intervals)
+            first = table.first[code] * intervals + k
+            p = mixed_line(table.weights, code, table.polynomials, first, intervals)
+            rise = slope_at(p, x) * per_interval
+            log_evidence += value_at(p, x)
+            sessions += rise
+            mean[e] += rise
+            if learns_shape:
+                shapes += value_at(mixed_line(table.weights, code, table.shape_polynomials, first, intervals), x)
+    return log_evidence, sessions, shapes
+
+
+@summing_kernel
+def place_of(x: float, start: int, intervals: int) -> tuple[int, float]:
+    """Which interval a log rate of x steps lies in, and where in it, from 0 to 1."""
+    whole = math.floor(x)
+    k = whole - start
+    if k < 0:
+        return 0, 0.0
+    if k >= intervals:
+        return intervals - 1, 1.0
+    return k, x - whole
 
 
 # Both in Estrin's order: coefficients in pairs, pairs of these, which need not wait for each other
 
 
 @summing_kernel
-def value_at(p: NDArray[np.float64], x: float) -> float:
+def value_at(p: Any, x: float) -> float:
     """Equivalent to sum(p[j] * x**j) for eight coefficients."""
     x2 = x * x
     low: float = (p[0] + p[1] * x) + (p[2] + p[3] * x) * x2
@@ -96,7 +123,7 @@ def value_at(p: NDArray[np.float64], x: float) -> float:
 
 
 @summing_kernel
-def slope_at(p: NDArray[np.float64], x: float) -> float:
+def slope_at(p: Any, x: float) -> float:
     """Equivalent to sum(j * p[j] * x**(j - 1)) for eight coefficients."""
     x2 = x * x
     low: float = (p[1] + 2.0 * p[2] * x) + (3.0 * p[3] + 4.0 * p[4] * x) * x2

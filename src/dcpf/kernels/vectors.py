@@ -1,4 +1,4 @@
-"""Two loops over rows of factors, one line of the processor's cache at a time, written as vector instructions.
+"""Loops over rows of factors, one line of the processor's cache at a time, written as vector instructions.
 
 Of plain loops a compiler makes code that spends half of its time between vectors: on the sum across each, on rows
 whose length it does not know. Here a vector is a line, which LLVM cuts into what the processor has. Columns beyond
@@ -37,6 +37,7 @@ class _Lines:
         return self.builder.load(self.builder.gep(array.data, [place]))
 
     def row(self, matrix: Any, number: Any) -> Any:
+        """Where a row begins; rows of an array of more dimensions are numbered as if it had two."""
         return self.builder.gep(matrix.data, [self.builder.mul(number, self._width(matrix))])
 
     def count(self, matrix: Any) -> Any:
@@ -99,7 +100,7 @@ class _Lines:
         return self.plus(self.pick(a, b, these), self.pick(a, b, those))
 
     def _width(self, matrix: Any) -> Any:
-        return self.builder.extract_value(matrix.shape, 1)
+        return self.builder.extract_value(matrix.shape, matrix.shape.type.count - 1)
 
     def _at(self, row: Any, line: Any) -> Any:
         place = self.builder.gep(row, [self.builder.mul(line, _INT64(self.lanes))])
@@ -151,9 +152,28 @@ def _adding(count: int) -> Callable[..., None]:
     return cast(Callable[..., None], intrinsic(add))
 
 
+def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first: Any, apart: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = _Lines(context, builder, matrix.dtype)
+        w, M = lines.array(weights, arguments[0]), lines.array(matrix, arguments[2])
+        weight, number, sums = lines.row(w, arguments[1]), arguments[3], [lines.zero, lines.zero]
+        for j in range(TOGETHER):
+            x = lines.all_of(builder.load(builder.gep(weight, [_INT64(j)])))
+            sums = [sums[1], lines.plus(lines.times(x, lines.load(lines.row(M, number), _INT64(0))), sums[0])]
+            number = builder.add(number, arguments[4])
+        total = lines.plus(*sums)
+        found = [builder.extract_element(total, ir.IntType(32)(i)) for i in range(lines.lanes)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    lanes = 8 * LINE // matrix.dtype.bitwidth
+    return _same_type(matrix.dtype, lanes)(weights, types.int64, matrix, types.int64, types.int64), generate
+
+
 # Over whole lines of columns, of which a row has n:
 # four_dots(eW, u, eH, i0, i1, i2, i3) = eW[u, :n] @ eH[[i0, i1, i2, i3], :n].T
 # add_row(weights, rows, j, factors, sums): sums[:n] += weights[j] * factors[rows[j], :n]
 # add_rows(weights, rows, first, factors, sums): the same for TOGETHER places j from `first` on
+# mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 four_dots: Callable[..., tuple[Any, Any, Any, Any]] = intrinsic(_four_dots)
 add_row, add_rows = _adding(1), _adding(TOGETHER)
+mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
