@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from dcpf.elements import Logarithmic, Raw
 from dcpf.inference.data import Data
 from dcpf.inference.tabulate import Tables
-from dcpf.kernels.aligned import aligned_empty
+from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.sweep import (
     HIGHEST,
     LOG_EVIDENCE,
@@ -183,9 +183,8 @@ def test_columns_of_zeros_that_fill_a_line_change_nothing_but_rounding(n, dtype)
     data, _, eW, eH = example(n, dtype)
     padded = []
     for factors in (eW, eH):
-        wide = aligned_empty(len(factors), n, np.dtype(dtype))
+        wide = aligned_copy(factors)
         assert wide.ctypes.data % 64 == wide.strides[0] % 64 == 0
-        wide[:, :n] = factors
         padded.append(wide)
     plain, filled = sweep(data, eW, eH, Raw()), sweep(data, *padded, Raw(), n=n)
     for a, b in zip(plain, filled, strict=True):

@@ -9,7 +9,7 @@ from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.aligned import aligned_empty
+from dcpf.kernels.aligned import aligned_copy, aligned_empty
 from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
 from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
 from dcpf.kernels.sweep import (
@@ -66,9 +66,7 @@ class Factors:
     def start(cls, means: Floats) -> "Factors":
         """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
         wide = means.astype(np.float64)
-        geometric = aligned_empty(means.shape[0], means.shape[1], means.dtype)
-        geometric[:, : means.shape[1]] = means
-        return cls(geometric, wide.sum(axis=1), wide.sum(axis=0), -np.inf)
+        return cls(aligned_copy(means), wide.sum(axis=1), wide.sum(axis=0), -np.inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,19 @@ _LINE = 64  # bytes
 
 
 def aligned_empty(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
-    """An array to be filled in, with as many columns of zeros at its end as fill whole lines.
+    """An array to be filled in, with as many more columns as fill whole lines. These are to be zeros.
 
-    Sums over all columns are those over the first ones, and a third quicker than over rows that straddle lines.
+    Then sums over all columns are those over the first ones, and a third quicker than over rows that straddle lines.
     """
     width = -(-columns * dtype.itemsize // _LINE) * _LINE
     buffer = memory.empty(rows * width + _LINE, np.uint8)
     offset = -buffer.ctypes.data % _LINE
-    array = buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)
-    array[:, columns:] = 0.0
-    return array
+    return buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)
+
+
+def aligned_copy(matrix: NDArray[np.floating]) -> NDArray[np.floating]:
+    """A matrix with columns of zeros at its end that fill whole lines."""
+    rows, columns = matrix.shape
+    copy = aligned_empty(rows, columns, matrix.dtype)
+    copy[:, :columns], copy[:, columns:] = matrix, 0.0
+    return copy

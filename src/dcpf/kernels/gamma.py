@@ -26,7 +26,8 @@ def gamma_moments(
 ) -> None:
     """Fill in what the rest of an iteration needs of w_uk ~ Gamma(shape_uk, b_u + s_k), for blocks of rows.
 
-    geometric = exp(E[log w]), and of sums = (block_means, row_means, row_bounds)
+    geometric = exp(E[log w]), with zeros beyond the columns of the shape, and of
+    sums = (block_means, row_means, row_bounds)
     block_means[block] = sum of E[w_u] over the block's rows, row_means[u] = sum_k E[w_uk],
     row_bounds[u] = sum_k E[log p(w_uk)] + H[q(w_uk)].
 
@@ -68,6 +69,8 @@ def gamma_moments(
                 block_means[block, k] += mean[k]
             for k in range(n):
                 geometric[u, k] = z[k] * fast_exp(digamma[k]) * inverse[k]
+            for k in range(n, geometric.shape[1]):
+                geometric[u, k] = 0.0
             row_means[u], bound, shapes = row_totals(shape[u], mean, digamma, tail, shape_prior, b)
             # What is left of the bound are logarithms with constant factors: (a + 7.5) log z from log Gamma(s)
             # and (a - s) Psi(s) together, -log rising, -a log rate.
@@ -79,8 +82,8 @@ def gamma_moments(
 
 
 # Constants of gamma_moments_single: one that is not a float32 would turn the whole into float64.
-_HALF, _ONE, _TWO, _SIX, _SEVEN, _EIGHT, _TEN, _12, _22 = (
-    np.float32(x) for x in (0.5, 1.0, 2.0, 6.0, 7.0, 8.0, 10.0, 12.0, 22.0)
+_ZERO, _HALF, _ONE, _TWO, _SIX, _SEVEN, _EIGHT, _TEN, _12, _22 = (
+    np.float32(x) for x in (0.0, 0.5, 1.0, 2.0, 6.0, 7.0, 8.0, 10.0, 12.0, 22.0)
 )
 _12TH, _120TH, _252ND, _360TH, _1260TH = (np.float32(1.0 / n) for n in (12, 120, 252, 360, 1260))
 
@@ -133,6 +136,8 @@ def gamma_moments_single(
                 block_means[block, k] += np.float64(mean[k])
             for k in range(n):
                 geometric[u, k] = ratio[k] * fast_exp_single(digamma[k])
+            for k in range(n, geometric.shape[1]):
+                geometric[u, k] = _ZERO
             total, bound = single_totals(mean, part)
             row_means[u] = total
             bound += shape_prior * log_of_singles(ratio) - log_of_singles(rising) - row_rate[u] * total

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import numbers
 import threading
 from collections.abc import Callable, Iterator
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-# Small enough to share work evenly, large enough that handing out a piece costs nothing beside doing it.
-_PIECES_PER_THREAD = 4
+# Each piece is this part of a thread's share of what is left, so that they become smaller and threads end together.
+# The last one is about a sixteenth of a share: large enough that handing it out costs nothing beside doing it.
+_PART, _LAST = 0.5, 1.0 / 16.0
 _MOST = 64  # threads, or as many as there are cores: more would only wait for each other
 
 
@@ -36,6 +38,7 @@ class Threads:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.count = thread_count(n_jobs)
         self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
+        self._pieces = math.ceil(math.log(_LAST / self.count) / math.log(1.0 - _PART / self.count))
 
     def run(self, kernel: Callable[..., None], work: NDArray[Any] | int, *arguments: Any) -> None:
         """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i].
@@ -46,12 +49,9 @@ class Threads:
         if self._pool is None:
             kernel(0, rows, *arguments)
             return
-        parts = self.count * _PIECES_PER_THREAD
-        if isinstance(work, int):
-            inner = np.arange(1, parts) * rows // parts
-        else:
-            inner = np.searchsorted(work, np.linspace(work[0], work[-1], parts + 1)[1:-1])
-        cuts = np.unique(np.concatenate([[0], inner, [rows]])).tolist()
+        ends = 1.0 - (1.0 - _PART / self.count) ** np.arange(1, self._pieces)
+        inner = ends * rows if isinstance(work, int) else np.searchsorted(work, work[0] + ends * (work[-1] - work[0]))
+        cuts = np.unique(np.concatenate([[0], inner.astype(np.int64), [rows]])).tolist()
         pieces = iter(list(itertools.pairwise(cuts)))  # next() on it is atomic
 
         def take_pieces() -> None:
