@@ -78,13 +78,13 @@ def test_learned_strengths_are_those_of_the_update(element):
     rng = np.random.default_rng(5)
     counts, given, lists, x, means = example(5)
     W, H = rng.gamma(1.0, 0.5, (USERS, 3)), rng.gamma(1.0, 0.5, (ITEMS, 3))
-    weight, sums = 4.0, x.sum(axis=0)
+    weight, sums = rng.gamma(4.0, 1.0, ITEMS), x.sum(axis=0)
     learned = learn(counts, given, lists, (W, H), element, weight, sums, rounds=4)
     S, point, y = means, means, counts.toarray()
     for number in range(4):
         lam = W @ H.T + x @ point
         n = np.where(y > 0, expected_sessions(element, y, lam), 0.0)
-        new = (weight * means + point * (x.T @ (n / lam))) / (weight + sums)[:, None]
+        new = (weight[:, None] * means + point * (x.T @ (n / lam))) / (weight + sums)[:, None]
         point, S = np.maximum(new + number / (number + 3.0) * (new - S), 0.1 * new), new
     used = lists.sources < ITEMS
     targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
@@ -97,7 +97,7 @@ def test_each_round_raises_the_posterior():
     element = Logarithmic(0.5)
     counts, given, lists, x, means = example(2)
     W, H = rng.gamma(1.0, 0.5, (USERS, 2)), rng.gamma(1.0, 0.5, (ITEMS, 2))
-    y, weight, values = counts.toarray(), 3.0, []
+    y, weight, values = counts.toarray(), rng.gamma(3.0, 1.0, ITEMS), []
     used = lists.sources < ITEMS
     targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
     for rounds in range(1, 9):
@@ -108,7 +108,7 @@ def test_each_round_raises_the_posterior():
         laws = [
             [np.log(element.marginal_pmf(lam[u, i], y[u, i])[y[u, i]]) for i in range(ITEMS)] for u in range(USERS)
         ]
-        prior = weight * (means[lists.sources[used], targets] * np.log(s) - s)
+        prior = weight[lists.sources[used]] * (means[lists.sources[used], targets] * np.log(s) - s)
         values.append(np.sum(laws) + prior.sum())
     assert (np.diff(values) > -1e-6 * abs(values[0])).all()
     assert values[-1] > values[0]
@@ -119,7 +119,8 @@ def test_any_number_of_threads_gives_the_same_bits():
     counts, given, lists, x, _ = example(9)
     factors = rng.gamma(1.0, 0.5, (USERS, 2)), rng.gamma(1.0, 0.5, (ITEMS, 2))
     found = [
-        learn(counts, given, lists, factors, Logarithmic(0.5), 2.0, x.sum(axis=0), 4, jobs) for jobs in (1, 2, 4)
+        learn(counts, given, lists, factors, Logarithmic(0.5), np.full(ITEMS, 2.0), x.sum(axis=0), 4, jobs)
+        for jobs in (1, 2, 4)
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)

@@ -17,16 +17,16 @@ def chosen(dense, most, start=0, stop=None):
     by_user, by_item = sparse.csr_array(dense), sparse.csc_array(dense)
     items = dense.shape[1]
     out = (np.full((items, most), -7, np.int32), np.full((items, most), np.nan, np.float32))
-    users_of = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
+    users_of = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32), by_item.data.astype(np.float32))
     items_of = (by_user.indptr.astype(np.int64), by_user.indices.astype(np.int32))
     choose_sources(start, items if stop is None else stop, users_of, items_of, weights_of(dense), out)
     return out
 
 
 def affinities(dense):
-    has = (dense > 0).astype(np.float64)
-    popular = has.sum(axis=0)
-    excess = has.T @ has - np.outer(popular, popular) / len(has)
+    """With the counts themselves as x; sources by rows."""
+    has, x = (dense > 0).astype(np.float64), dense.astype(np.float64)
+    excess = has.T @ x - np.outer(has.sum(axis=0), x.sum(axis=0)) / len(has)
     found = np.maximum(excess, 0.0) * np.outer(*weights_of(dense))
     np.fill_diagonal(found, 0.0)
     return found
@@ -53,6 +53,18 @@ def test_equal_affinities_are_taken_by_number():
     dense = np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
     sources, _ = chosen(dense, 2)
     np.testing.assert_array_equal(sources, [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
+
+
+def test_what_only_rounding_leaves_is_no_affinity():
+    """All have everything: whatever x is, nothing goes together more than by chance."""
+    has = sparse.csr_array(np.ones((50, 6)))
+    x = np.random.default_rng(1).gamma(2.0, 1.0, 300).astype(np.float32)
+    indptr = np.arange(0, 301, 50, dtype=np.int64)
+    users_of, items_of = (indptr, np.tile(np.arange(50, dtype=np.int32), 6), x), (has.indptr, has.indices)
+    out = (np.empty((6, 3), np.int32), np.empty((6, 3), np.float32))
+    choose_sources(0, 6, users_of, items_of, (np.ones(6), np.ones(6)), out)
+    assert (out[0] == 6).all()
+    assert (out[1] == 0.0).all()
 
 
 def test_an_item_depends_on_no_other_that_is_chosen_for():

@@ -119,7 +119,8 @@ def test_pairs_have_the_variance_of_both_parts() -> None:
     x = np.log1p(matrix[5]) / np.sqrt((matrix[5] > 0).sum()) / excitation.scale
     here = excitation.sources[3] < ITEMS
     of_excitation = x[excitation.sources[3][here]] ** 2 * excitation.strength[3][here]
-    of_excitation = of_excitation / (excitation.weight + excitation.mass[excitation.sources[3][here]])
+    mass = excitation.mass[excitation.sources[3][here]]
+    of_excitation = of_excitation / (20.0 * (1.0 + np.sqrt(mass / 25.0)) + mass)  # the prior is worth 40 users at 25
     assert found.variance[0] == pytest.approx(excitation.share**2 * alone.variance[0] + of_excitation.sum(), rel=1e-5)
 
 
@@ -213,6 +214,20 @@ def test_a_saved_model_is_the_same_and_the_same_bytes(tmp_path) -> None:
     loaded.save(tmp_path / "b.safetensors")
     assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
     np.testing.assert_array_equal(loaded.recommend(n=5).ranked.scores, model.recommend(n=5).ranked.scores)
+
+
+def test_a_file_of_before_the_prior_grew_keeps_its_variance(tmp_path) -> None:
+    """Its numbers were weight, scale and share; the prior was worth the same whatever the source."""
+    from dcpf import store
+
+    model = fitted()
+    model.save(tmp_path / "new.safetensors")
+    arrays, description = store.read(tmp_path / "new.safetensors")
+    before = {name: number for name, number in description["excitation"].items() if name != "growth"}
+    store.write(tmp_path / "old.safetensors", arrays, description | {"excitation": before | {"weight": 40.0}})
+    old = dcpf.load(tmp_path / "old.safetensors").excitation_
+    assert old is not None
+    np.testing.assert_array_equal(old.weights, np.full(ITEMS, 40.0))
 
 
 def test_a_file_with_sources_that_are_no_items_is_refused(tmp_path) -> None:

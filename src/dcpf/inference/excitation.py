@@ -9,6 +9,7 @@ s_ji >= 0 are learned beside them. Learned together, the strengths would take ne
 counts, and the factors also the one that is to be explained. docs/quality.md tells what was tried.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +34,7 @@ Places = NDArray[np.int64]
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
+_TYPICAL = 25.0  # users of an item for which the prior is worth as many users as was asked for
 _MAX_ITER, _TOL = 10, 1e-2
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
@@ -44,9 +46,15 @@ class Excitation:
     sources: NDArray[np.int32]  # items x neighbours, ascending; the number of items where a list has ended
     strength: NDArray[np.float32]  # s_ji, the mode of its posterior
     mass: Doubles  # sum_u x_uj, by source
-    weight: float  # of the prior: the posterior of s_ji has the rate weight + mass_j
+    weight: float  # of the prior, of all sources alike
     scale: float  # what x is divided by
     share: float  # of what the factors expect, which they keep
+    growth: float = 0.0  # of the prior, by the root of the mass of a source; 0 in models of before
+
+    @property
+    def weights(self) -> Doubles:
+        """m_j of each source: what the prior is worth. The posterior of s_ji has the rate m_j + mass_j."""
+        return self.weight + self.growth * np.sqrt(self.mass)
 
     @property
     def lists(self) -> Lists:
@@ -96,9 +104,9 @@ class Excitation:
         return self._at(pairs, given, self.lists, 1, threads)
 
     def variance_at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
-        """The variance of that under the posterior: sum_j x_uj^2 s_ji / (weight + mass_j), nearly."""
+        """The variance of that under the posterior: sum_j x_uj^2 s_ji / (m_j + mass_j), nearly."""
         items, by_rate = np.unique(pairs.indices), np.empty_like(self.strength)  # only these rows are looked at
-        by_rate[items] = self.strength[items] / (self.weight + np.append(self.mass, 0.0)[self.sources[items]])
+        by_rate[items] = self.strength[items] / np.append(self.weights + self.mass, 1.0)[self.sources[items]]
         return self._at(pairs, given, Lists(self.sources, by_rate), 2, threads)
 
     def _at(self, pairs: sparse.csr_array, given: Exciting, lists: Lists, power: int, threads: Threads) -> Doubles:
@@ -152,32 +160,30 @@ def learn_excitation(
 ) -> Excitation:
     """The sources of each item and their strengths, from canonical counts and E[W], E[H] as they were learned.
 
-    A strength has the prior Gamma(1 + m mean, m), where m, the `weight`, is in users who have the source, and a mean
-    that is proportional to how much more often than by chance two items go together. Over all users and items these
-    means expect as many sessions as there are stored entries, less the share of the factors. What is learned is the
-    mode of the posterior.
+    A strength has the prior Gamma(1 + m_j mean, m_j), where m_j is in users who have the source, and a mean that is
+    proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
+    source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
+    Over all users and items the means expect as many sessions as there are stored entries, less the share of the
+    factors. What is learned is the mode of the posterior.
     """
     items = int(matrix.shape[1])
-    most = min(n_neighbors, max(1, items - 1))
     by_item = matrix.tocsc()
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
-    unscaled = exciting(matrix, 1.0)
-    scale = float(unscaled.x.mean(dtype=np.float64))
+    scale = float(exciting(matrix, 1.0).x.mean(dtype=np.float64))
     given = exciting(matrix, scale)
-    sums = np.bincount(matrix.indices, weights=given.x, minlength=items)
-    sources, means = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
-    popularity = np.diff(columns[0]) + _SHRINKAGE
-    weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
-    threads.run(choose_sources, columns[0], columns, given[:2], weights, (sources, means))
-    expected = float((np.append(sums, 0.0)[sources] * means).sum())
+    mass = np.bincount(matrix.indices, weights=given.x, minlength=items).astype(np.float64, copy=False)
+    sources, means = _choose(by_item, given, min(n_neighbors, max(1, items - 1)), threads)
+    expected = float((np.append(mass, 0.0)[sources] * means).sum())
     if expected > 0.0:
         means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
+    strength, spans = memory.empty(sources.shape, np.float32), np.empty((items, 2))
+    growth = 0.5 * weight / math.sqrt(_TYPICAL)
+    learned = Excitation(sources, strength, mass, 0.5 * weight, scale, SHARE, growth)
     counts = distinct(matrix.data)
     coded = (*columns, codes_of(counts, by_item.data))
-    strength, spans = memory.empty((items, most), np.float32), np.empty((items, 2))
     _, c = natural(element)
     kept = ((factors[0] * SHARE).astype(factors[0].dtype), factors[1])
-    prior = (Lists(sources, means), weight, sums)
+    prior = (Lists(sources, means), learned.weights, mass)
 
     def attempt(table: Table) -> tuple[float, float]:
         out = (strength, spans)
@@ -186,4 +192,24 @@ def learn_excitation(
 
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
     Tables(counts, threads, learn_shape=False).run(element, span, attempt)
-    return Excitation(sources, strength, np.asarray(sums, dtype=np.float64), weight, scale, SHARE)
+    return learned
+
+
+def _choose(
+    by_item: sparse.csc_array, given: Exciting, most: int, threads: Threads
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The sources of each item, and its affinity to each of them.
+
+    Those who have the item count by x, as in what they excite: by how much they are into it, and less if they have
+    many items.
+    """
+    items = int(by_item.shape[1])
+    x = memory.empty((by_item.nnz,), np.float32)
+    np.log1p(by_item.data, out=x, casting="unsafe")
+    x /= np.sqrt(np.diff(given.indptr)).astype(np.float32)[by_item.indices]
+    columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32), x)
+    popularity = np.diff(columns[0]) + _SHRINKAGE
+    weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
+    sources, affinity = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
+    threads.run(choose_sources, columns[0], columns, given[:2], weights, (sources, affinity))
+    return sources, affinity

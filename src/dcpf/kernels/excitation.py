@@ -94,22 +94,22 @@ def learn_strengths(
     factors: tuple[Floats, Floats],
     table: Table,
     c: float,
-    prior: tuple[Lists, float, Doubles],
+    prior: tuple[Lists, Doubles, Doubles],
     settings: tuple[int, float],
     out: tuple[NDArray[np.float32], Doubles],
 ) -> None:
     """The strengths of the sources of each item, by expectation-maximization for their mode. Items do not mix.
 
-    columns = (indptr, users, codes of the counts) by items; prior = (sources and means, weight m, sum_u x_uj),
-    settings = (max_iter, tol), out = (strength, (lowest, highest) looked-up log rate). With lam the rate of w . h and
-    of excitation at the entries of an item i, and E[n] by the table,
-        s_ji <- (m mean_ji + s_ji sum_u x_uj E[n_ui] / lam_ui) / (m + sum_u x_uj)
+    columns = (indptr, users, codes of the counts) by items; prior = (sources and means, and by sources the weights
+    m_j and sum_u x_uj), settings = (max_iter, tol), out = (strength, (lowest, highest) looked-up log rate). With lam
+    the rate of w . h and of excitation at the entries of an item i, and E[n] by the table,
+        s_ji <- (m_j mean_ji + s_ji sum_u x_uj E[n_ui] / lam_ui) / (m_j + sum_u x_uj)
     from the means on, until none of them moves by more than tol of the largest. Each iteration starts from a point
     beyond the last, by a growing part of the last step (Nesterov's momentum): so half as many do.
     """
     first, users, codes = columns
     W, H = factors
-    lists, weight, sums = prior
+    lists, weights, sums = prior
     max_iter, tol = settings
     strength, spans = out
     where = np.empty(len(first) - 1, np.int32)
@@ -137,7 +137,7 @@ def learn_strengths(
             for k in range(len(s)):
                 j = lists.sources[i, k]
                 if j < len(sums):
-                    new = (weight * mean[k] + point[k] * share[k]) / (weight + sums[j])
+                    new = (weights[j] * mean[k] + point[k] * share[k]) / (weights[j] + sums[j])
                     moved, largest = max(moved, abs(new - point[k])), max(largest, new)
                     point[k] = max(new + push * (new - s[k]), 0.1 * new)
                     s[k] = new

@@ -1,4 +1,4 @@
-"""Which items may excite an item: those that go with it more often than chance would have it."""
+"""Which items may excite an item: those that go with it more than chance would have it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,27 +9,28 @@ from dcpf.kernels.jit import kernel, single_of_bits
 Integers = NDArray[np.integer]
 
 MOST = 4096  # items of one user that are looked at for an item; of a user with more, every second or third, and so on
+_ROUNDING = 1e-5  # of what is subtracted from: if no more is left, nothing is
 
 
 @kernel
 def choose_sources(
     start: int,
     stop: int,
-    users_of: tuple[Integers, Integers],
+    users_of: tuple[Integers, Integers, NDArray[np.float32]],
     items_of: tuple[Integers, Integers],
     weights: tuple[NDArray[np.float64], NDArray[np.float64]],
     out: tuple[NDArray[np.int32], NDArray[np.float32]],
 ) -> None:
     """The sources of each item, ascending, and its affinity to each; as many as `out` = (sources, affinity) is wide.
 
-    users_of = (indptr, users) by items, items_of = (indptr, items) by users, both ascending. With co_ji users who
-    have both j and i, pop_i users of U who have i, and weights of items as sources and as what they excite, the
-    affinity of j to i is
-        weights[0][j] weights[1][i] (co_ji - pop_j pop_i / U)
+    users_of = (indptr, users, x) by items, items_of = (indptr, items) by users, both ascending. With sums over the
+    users of i, pop_j users of U who have j, and weights of items as sources and as what they excite, the affinity of
+    j to i is
+        weights[0][j] weights[1][i] (sum_u x_ui [u has j] - sum_u x_ui pop_j / U)
     and the sources of i are the j != i of which it is largest, if positive; equal ones by number. Places that are
     left over have a source that is no item, the number of items, and the affinity 0.
     """
-    first_user, users = users_of
+    first_user, users, x = users_of
     first_item, items = items_of
     as_source, as_target = weights
     sources, affinity = out
@@ -38,24 +39,25 @@ def choose_sources(
     met = np.empty(n_items + 1, np.int32)
     keys = np.empty(n_items, np.int64)
     for i in range(start, stop):
-        found = 0
+        found, total = 0, 0.0
         for e in range(first_user[i], first_user[i + 1]):
             u = users[e]
             begin, end = first_item[u], first_item[u + 1]
             stride = (end - begin + MOST - 1) // MOST
+            total += np.float64(x[e])
+            worth = np.float32(stride) * x[e]
             for f in range(begin + i % stride, end, stride):
                 j = items[f]
                 met[found] = j  # written in any case and kept if it is new: nothing for the processor to guess
                 found += int(together[j] == 0.0)
-                together[j] += np.float32(stride)
-        popularity = np.float64(first_user[i + 1] - first_user[i])
+                together[j] += worth
         kept = 0
         for k in range(found):
             j = met[k]
             other = np.float64(first_user[j + 1] - first_user[j])
-            excess = together[j] - other * popularity / n_users
-            together[j] = 0.0
-            if j != i and excess > 0.0:
+            both, together[j] = together[j], 0.0
+            excess = both - other * total / n_users
+            if j != i and excess > _ROUNDING * both:
                 a = np.float32(as_source[j] * as_target[i] * excess)
                 keys[kept] = key_of(a, int(j))
                 kept += 1

@@ -65,7 +65,8 @@ class DCPF(
         the paper.
     neighbor_prior : float
         How many users must have an item before what they do counts as much as the prior on what it excites: that
-        items which go together excite each other.
+        items which go together excite each other. So much it is for an item that 25 users have, and more for one that
+        many have.
     shape_prior : float or (float, float)
         Shape of the gamma priors of W and H; less than 1 makes vectors sparse.
     learn_element : bool

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, NDArray[Any]]
 Path = str | os.PathLike[str]
 
-_EXCITATION = ("sources", "strength", "mass")
+_EXCITATION, _NUMBERS = ("sources", "strength", "mass"), ("weight", "scale", "share", "growth")
 
 
 class Saving(Fitted):
@@ -73,7 +73,7 @@ class Saving(Fitted):
     def _facts_of_excitation(self) -> dict[str, Any]:
         if (excitation := self.excitation_) is None:
             return {}
-        return {"excitation": {name: getattr(excitation, name) for name in ("weight", "scale", "share")}}
+        return {"excitation": {name: getattr(excitation, name) for name in _NUMBERS}}
 
     def _restore(self, arrays: Arrays, description: Mapping[str, Any]) -> None:
         """Become the model that these arrays and this description tell of."""
@@ -176,8 +176,10 @@ def _checked(excitation: Excitation, items: int) -> Excitation:
     _check(
         not sources.size or bool(sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items"
     )
-    numbers = [excitation.weight, excitation.scale, excitation.share]
-    _check(all(isinstance(one, float) and 0.0 < one < math.inf for one in numbers), f"the excitation has {numbers}")
+    numbers = {name: getattr(excitation, name) for name in _NUMBERS}
+    sound = all(isinstance(one, float) and 0.0 <= one < math.inf for one in numbers.values())
+    positive = sound and all(number > 0.0 for name, number in numbers.items() if name != "growth")
+    _check(positive, f"the excitation has {numbers}")
     return excitation
 
 
