@@ -59,8 +59,8 @@ def hits_of(sources: NDArray[np.int32], users: Integers, given: Exciting, where:
     while length > 0 and sources[length - 1] == n_items:
         length -= 1
     room = 0
-    for u in users:
-        room += min(length, given.indptr[u + 1] - given.indptr[u])
+    for r in range(len(users)):
+        room += min(length, given.indptr[users[r] + 1] - given.indptr[users[r]])
     ends, places, x = np.empty(len(users), np.int64), np.empty(room, np.int32), np.empty(room, np.float32)
     for k in range(length):
         where[sources[k]] = k
@@ -113,12 +113,13 @@ def learn_strengths(
     max_iter, tol = settings
     strength, spans = out
     where = np.empty(len(first) - 1, np.int32)
-    where[:] = -1
+    for j in range(len(where)):  # one by one, here and below: to assign a slice takes long to compile
+        where[j] = -1
     share, point = np.empty(lists.sources.shape[1]), np.empty(lists.sources.shape[1], np.float32)
     for i in range(start, stop):
         begin, end = first[i], first[i + 1]
         mean, s = lists.strength[i], strength[i]
-        for k in range(len(s)):  # one by one: to assign a slice takes seconds to compile
+        for k in range(len(s)):
             s[k], point[k] = mean[k], mean[k]
         spans[i, 0], spans[i, 1] = np.inf, -np.inf
         mine = users[begin:end]
@@ -160,7 +161,8 @@ def add_hits(hits: Hits, strength: NDArray[np.float32], base: Doubles, out: Doub
 @kernel
 def share_out(hits: Hits, n: Doubles, lam: Doubles, share: Doubles) -> None:
     """share[k] = sum_u x_uk E[n_u] / lam_u over the users who have source k."""
-    share[:] = 0.0
+    for k in range(len(share)):
+        share[k] = 0.0
     e = 0
     for r in range(len(lam)):
         ratio = n[r] / lam[r]
