@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dcpf.elements.base import Element, Floats, Totals, no_repeats
 from dcpf.kernels.elementary import log_gamma_and_digamma, log_rising, trigamma
 from dcpf.kernels.jit import kernel
-from dcpf.kernels.sums import NEGLIGIBLE, central_moments, joint_moments, mean_of, weights_of_terms
+from dcpf.kernels.sums import NEGLIGIBLE, joint_moments, moments, weights_of_terms
 from dcpf.kernels.threads import Threads
 
 _KEPT = 256  # terms that are computed once for a count and serve every rate
@@ -301,10 +301,8 @@ def _fill(terms: Floats, n: Floats, m: Floats, weights: Floats, stride: float, l
     weights = weights[: len(terms)]
     peak, log_total = weights_of_terms(terms, weights)
     total = math.exp(log_total)
-    mean = mean_of(weights, n, total)
-    second, third = central_moments(weights, n, mean, total)
-    m_mean = mean_of(weights, m, total)
-    c1, c2, c3 = joint_moments(weights, n, mean, m, m_mean, total)
+    mean, second, third = moments(weights, n, total)
+    m_mean, c1, c2, c3 = joint_moments(weights, n, mean, m, total)
     out[0] = peak + log_total + math.log(stride) - line
     out[1], out[2], out[3] = mean - 1.0, second, third
     out[4], out[5], out[6], out[7] = m_mean, c1, c2, c3 - 3.0 * c1 * second

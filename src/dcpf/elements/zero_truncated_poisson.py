@@ -13,7 +13,7 @@ from dcpf.elements.base import Element, Floats
 from dcpf.elements.stirling import log_stirling2
 from dcpf.kernels.elementary import log_rising
 from dcpf.kernels.jit import kernel
-from dcpf.kernels.sums import NEGLIGIBLE, central_moments, mean_of, weights_of_terms
+from dcpf.kernels.sums import NEGLIGIBLE, moments, weights_of_terms
 from dcpf.kernels.threads import Threads
 
 _SMALL = 64  # up to this count the sessions are enumerated
@@ -160,8 +160,7 @@ def _by_dobinski(
             d += direction * stride
     peak, log_total = weights_of_terms(terms[:used], weights[:used])
     total = math.exp(log_total)
-    mean = mean_of(weights[:used], k[:used], total)
-    second, third = central_moments(weights[:used], k[:used], mean, total)
+    mean, second, third = moments(weights[:used], k[:used], total)
     out[0] = at_centre + peak + log_total + math.log(stride) - r - t
     out[1] = (centre - 1.0 - r) + mean
     out[2] = second - r

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.elementary import log_gamma_and_digamma
 from dcpf.kernels.jit import kernel
-from dcpf.kernels.sweep import Entries, Floats, add_weighted_rows, log_rates, rates
+from dcpf.kernels.sweep import LARGEST, Entries, Floats, add_weighted_rows, log_rates, rates
 from dcpf.kernels.table import Table, look_up
 
 
@@ -41,7 +41,7 @@ def fold_in_rows(
     share = np.empty(width)
     e = np.zeros((1, width), eH.dtype)
     w = np.empty(n)
-    largest = 1e-3 * np.float64(np.finfo(eH.dtype).max)
+    largest = LARGEST[eH.itemsize // 8]
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin

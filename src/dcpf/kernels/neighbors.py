@@ -1,5 +1,7 @@
 """Which items may excite an item: those that go with it more than chance would have it."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,9 +37,11 @@ def choose_sources(
     as_source, as_target = weights
     sources, affinity = out
     n_items, n_users, most = len(first_user) - 1, len(first_item) - 1, sources.shape[1]
-    together = np.zeros(n_items, np.float32)
+    together = np.empty(n_items, np.float32)
     met = np.empty(n_items + 1, np.int32)
     keys = np.empty(n_items, np.int64)
+    for j in range(n_items):
+        together[j] = 0.0
     for i in range(start, stop):
         found, total = 0, 0.0
         for e in range(first_user[i], first_user[i + 1]):
@@ -51,7 +55,7 @@ def choose_sources(
                 met[found] = j  # written in any case and kept if it is new: nothing for the processor to guess
                 found += int(together[j] == 0.0)
                 together[j] += worth
-        kept = 0
+        kept: Any = np.int64(0)  # a literal would be a type of its own, and `partition` compiled twice
         for k in range(found):
             j = met[k]
             other = np.float64(first_user[j + 1] - first_user[j])
@@ -70,8 +74,8 @@ def choose_sources(
         for k in range(kept):
             sources[i, k] = keys[k] >> 32
             affinity[i, k] = single_of_bits(np.int32(keys[k] & (2**32 - 1)))  # type: ignore[arg-type]
-        sources[i, kept:] = n_items
-        affinity[i, kept:] = 0.0
+        for k in range(kept, most):
+            sources[i, k], affinity[i, k] = n_items, 0.0
 
 
 @kernel

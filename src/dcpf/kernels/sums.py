@@ -28,35 +28,32 @@ def weights_of_terms(terms: Floats, weights: Floats) -> tuple[float, float]:
 
 
 @summing_kernel
-def mean_of(weights: Floats, x: Floats, total: float) -> float:
-    """Equivalent to (weights @ x) / total."""
-    s = 0.0
-    for i in range(len(x)):
-        s += weights[i] * x[i]
-    return s / total
-
-
-@summing_kernel
-def central_moments(weights: Floats, n: Floats, mean: float, total: float) -> tuple[float, float]:
-    """The second and third central moment of n."""
-    m2, m3 = 0.0, 0.0
+def moments(weights: Floats, n: Floats, total: float) -> tuple[float, float, float]:
+    """The mean of n, and its second and third central moment, with weights that sum to `total`."""
+    mean, m2, m3 = 0.0, 0.0, 0.0
+    for i in range(len(n)):
+        mean += weights[i] * n[i]
+    mean /= total
     for i in range(len(n)):
         d = n[i] - mean
         m2 += weights[i] * d * d
         m3 += weights[i] * d * d * d
-    return m2 / total, m3 / total
+    return mean, m2 / total, m3 / total
 
 
 @summing_kernel
 def joint_moments(
-    weights: Floats, n: Floats, mean: float, m: Floats, m_mean: float, total: float
-) -> tuple[float, float, float]:
-    """The central moments (m, n), (m, n, n) and (m, n, n, n)."""
-    c1, c2, c3 = 0.0, 0.0, 0.0
+    weights: Floats, n: Floats, mean: float, m: Floats, total: float
+) -> tuple[float, float, float, float]:
+    """The mean of m, and the central moments (m, n), (m, n, n) and (m, n, n, n), where n has this mean."""
+    m_mean, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(len(n)):
+        m_mean += weights[i] * m[i]
+    m_mean /= total
     for i in range(len(n)):
         d = n[i] - mean
         e = weights[i] * (m[i] - m_mean) * d
         c1 += e
         c2 += e * d
         c3 += e * d * d
-    return c1 / total, c2 / total, c3 / total
+    return m_mean, c1 / total, c2 / total, c3 / total

@@ -12,6 +12,10 @@ from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots
 
 _RUN = 64  # entries summed in the factors' own precision before they are added to a float64
 
+# In float32 and in float64: a rate is no less, and E[n] / rate no more. Asked for in a kernel, they compile slowly.
+_SMALLEST = tuple(float(np.finfo(dtype).tiny) for dtype in (np.float32, np.float64))
+LARGEST = tuple(1e-3 * float(np.finfo(dtype).max) for dtype in (np.float32, np.float64))
+
 Floats = NDArray[np.floating]
 
 # Factors may have columns of zeros at the end (kernels/aligned.py); shapes have none.
@@ -47,7 +51,7 @@ def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: NDArray
 
     Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): four items at a time.
     """
-    smallest = np.finfo(eW.dtype).tiny
+    smallest = _SMALLEST[eW.itemsize // 8]
     n, count = eW.shape[1], len(items)
     whole = n - n % (LINE // eW.itemsize)
     last = count - 1
@@ -58,8 +62,10 @@ def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: NDArray
         for k in range(whole, n):
             w = eW[u, k]
             s0, s1, s2, s3 = s0 + w * eH[i0, k], s1 + w * eH[i1, k], s2 + w * eH[i2, k], s3 + w * eH[i3, k]
-        out[j3], out[j2] = max(s3, smallest), max(s2, smallest)
-        out[j1], out[j] = max(s1, smallest), max(s0, smallest)
+        out[j3] = smallest if s3 < smallest else s3
+        out[j2] = smallest if s2 < smallest else s2
+        out[j1] = smallest if s1 < smallest else s1
+        out[j] = smallest if s0 < smallest else s0
 
 
 @summing_kernel
@@ -124,7 +130,7 @@ def sweep_users(
         longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
     lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
     weights, scratch, share = np.empty(longest, eW.dtype), np.empty(n, eW.dtype), np.empty(n)
-    largest = 1e-3 * np.float64(np.finfo(eW.dtype).max)
+    largest = LARGEST[eW.itemsize // 8]
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
