@@ -8,7 +8,16 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excite, excited_at, hits_of, learn_strengths
+from dcpf.kernels.excitation import (
+    Exciting,
+    Lists,
+    Targets,
+    excite,
+    excited_at,
+    fill_targets,
+    hits_of,
+    learn_strengths,
+)
 from dcpf.kernels.threads import Threads
 
 USERS, ITEMS, MOST = 30, 14, 5
@@ -44,15 +53,32 @@ def test_rates_at_pairs(power):
 
 def test_what_a_row_excites():
     _, given, lists, x, S = example()
-    by_source = sparse.csr_array(S.astype(np.float32))
-    targets = Targets(by_source.indptr.astype(np.int64), by_source.indices, by_source.data)
-    places, out = np.random.default_rng(2).permutation(ITEMS).astype(np.int32), np.zeros(ITEMS)
-    excite(given, 6, targets, places, out)
-    np.testing.assert_allclose(out[places], (x @ S)[6], rtol=1e-6)
+    order, out = np.random.default_rng(2).permutation(ITEMS), np.zeros(ITEMS)
+    excite(given, 6, by_sources(lists, order), out)
+    np.testing.assert_allclose(out, (x @ S)[6, order], rtol=1e-6)
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
     excited_at(0, USERS, pairs, given, lists, 1, one_by_one)
-    np.testing.assert_array_equal(out[places], one_by_one)  # to the bit
+    np.testing.assert_array_equal(out, one_by_one[order])  # to the bit
+
+
+def by_sources(lists, order):
+    lengths = np.bincount(lists.sources[order].ravel(), minlength=ITEMS)[:ITEMS]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    targets = Targets(indptr, np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.float32))
+    fill_targets(lists, order, targets)
+    return targets
+
+
+@pytest.mark.parametrize("order", [np.arange(ITEMS), np.array([7, 2, 11]), np.empty(0, np.int64)])
+def test_lists_by_sources_are_the_transpose(order):
+    _, _, lists, _, S = example()
+    indptr, places, strength = by_sources(lists, order)
+    expected = sparse.csr_array(S[:, order].astype(np.float32))
+    expected.sort_indices()
+    np.testing.assert_array_equal(indptr, expected.indptr)
+    np.testing.assert_array_equal(places, expected.indices)
+    np.testing.assert_array_equal(strength, expected.data)
 
 
 @pytest.mark.parametrize("far", [0, 16])

@@ -16,10 +16,21 @@ def nothing(rows: int, columns: int) -> sparse.csr_array:
     return sparse.csr_array((rows, columns), dtype=np.int64)
 
 
+Parts = tuple[sparse.csr_array, sparse.csr_array]  # what rows have, and what that excites: sources by columns
+
+
 def rank(
-    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, threads: Threads, excited: Excited | None = None
+    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, threads: Threads, parts: Parts | None = None
 ) -> Ranked:
-    return top_n(W, tiled(H, np.ones(H.shape[1]), threads), n, excluded, threads, excited)
+    items = tiled(H, np.ones(H.shape[1]), threads)
+    return top_n(W, items, n, excluded, threads, None if parts is None else excited(*parts, items.order))
+
+
+def excited(x: sparse.csr_array, s: sparse.csr_array, order: np.ndarray) -> Excited:
+    given = Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+    by_place = sparse.csr_array(s[:, order])
+    places = by_place.indices.astype(np.uint16 if len(order) <= 2**16 else np.uint32)
+    return Excited(given, Targets(by_place.indptr.astype(np.int64), places, by_place.data))
 
 
 def by_sorting(
@@ -105,33 +116,57 @@ def test_lists_are_as_long_as_something_is_left() -> None:
         assert len(rank(W[:0], H, 10, excluded[:0], threads).columns) == 0
 
 
-def excitation(rows: int, columns: int, seed: int, size: float) -> tuple[Excited, np.ndarray]:
+def excitation(rows: int, columns: int, seed: int, size: float) -> tuple[Parts, np.ndarray]:
     """What rows have and what that excites, and the sums as an array."""
     rng = np.random.default_rng(seed)
     x = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
-    s = sparse.random_array((columns, columns), density=0.05, rng=rng, format="csr", dtype=np.float32) * np.float32(
-        size
-    )
-    given = Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
-    targets = Targets(s.indptr.astype(np.int64), s.indices.astype(np.int32), s.data)
-    return Excited(given, targets), (x.astype(np.float64) @ s.astype(np.float64)).toarray()
+    s = sparse.random_array((columns, columns), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    s *= np.float32(size)
+    return (x, s), (x.astype(np.float64) @ s.astype(np.float64)).toarray()
 
 
 @pytest.mark.parametrize("size", [1e-30, 0.1, 3.0, 1e30])
 @pytest.mark.parametrize("columns", [5, WIDTH, WIDTH + 1, 40 * WIDTH, 2100])
 def test_excitation_is_added_to_the_scores(columns: int, size: float) -> None:
     W, H, excluded = drawn(40, columns, 6, "float32", seed=columns)
-    excited, added = excitation(40, columns, 3, size)
+    parts, added = excitation(40, columns, 3, size)
     with Threads(2) as threads:
-        ranked = rank(W, H, 12, excluded, threads, excited)
-        alone = rank(W[7:8], H, 12, excluded[[7]], threads, Excited(_row(excited.given, 7), excited.targets))
+        ranked = rank(W, H, 12, excluded, threads, parts)
+        alone = rank(W[7:8], H, 12, excluded[[7]], threads, (parts[0][[7]], parts[1]))
     assert lists(ranked) == by_sorting(W, H, 12, excluded, added)
     np.testing.assert_array_equal(alone.scores, ranked.scores[slice(*ranked.indptr[7:9])])
 
 
-def _row(given: Exciting, u: int) -> Exciting:
-    part = slice(*given.indptr[u : u + 2])
-    return Exciting(np.array([0, part.stop - part.start]), given.indices[part], given.x[part])
+def test_more_columns_than_16_bits_can_number() -> None:
+    columns = 2**16 + 40
+    W, H = np.full((2, 1), 1e-3, dtype="float32"), np.ones((columns, 1), dtype="float32")
+    x = sparse.csr_array(([1.0, 2.0], ([0, 1], [5, 6])), shape=(2, columns)).astype(np.float32)
+    last = columns - 1
+    s = sparse.csr_array(([1.0, 2.0, 3.0], ([5, 5, 6], [last, 3, last - 1])), shape=(columns, columns))
+    with Threads(1) as threads:
+        ranked = rank(W, H, 3, nothing(2, columns), threads, (x, s.astype(np.float32)))
+    assert lists(ranked) == [[3, last, 0], [last - 1, 0, 1]]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 200), st.integers(1, 90), st.integers(0, 10**6))
+def test_equal_scores_of_both_parts_are_ranked_by_number(columns: int, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    W, H = (rng.integers(0, 2, (size, 2)).astype("float32") for size in (6, columns))
+    x, s = (sparse.csr_array(rng.integers(0, 3, (size, columns)).astype("float32")) for size in (6, columns))
+    excluded = sparse.csr_array(rng.integers(0, 2, (6, columns)))
+    with Threads(1) as threads:
+        ranked = rank(W, H, n, excluded, threads, (x, s))
+    assert lists(ranked) == by_sorting(W, H, n, excluded, (x @ s).toarray())
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-6, 0.1, 1.0])
+def test_many_or_few_are_promising(share: float) -> None:
+    W, H, excluded = drawn(30, 3000, 6, "float32", seed=8)
+    parts, added = excitation(30, 3000, 9, 1.0)
+    W *= np.float32(share)
+    with Threads(1) as threads:
+        assert lists(rank(W, H, 100, excluded, threads, parts)) == by_sorting(W, H, 100, excluded, added)
 
 
 def test_rows_of_nothing_are_ranked_by_number() -> None:

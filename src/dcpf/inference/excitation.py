@@ -21,7 +21,7 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, learn_strengths
 from dcpf.kernels.neighbors import choose_sources
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -64,22 +64,18 @@ class Excitation:
     @cached_property
     def by_source(self) -> sparse.csr_array:
         """s_ji with sources as rows and what they excite as columns."""
-        return self.towards(slice(None))
+        indptr, items, strength = self.targets(np.arange(len(self.sources)))
+        return sparse.csr_array((strength, items.astype(np.int32), indptr), shape=(len(indptr) - 1, len(indptr) - 1))
 
-    @cached_property
-    def targets(self) -> Targets:
-        """`by_source` as kernels take it."""
-        return as_targets(self.by_source)
-
-    def towards(self, targets: Places | slice) -> sparse.csr_array:
-        """s_ji with sources as rows and some of the items that they excite as columns."""
-        sources, strength = self.sources[targets], self.strength[targets]
-        used = sources < len(self.sources)
-        columns = np.broadcast_to(np.arange(len(sources), dtype=np.int32)[:, None], sources.shape)[used]
-        shape = (len(self.sources), len(sources))
-        matrix = sparse.csr_array((strength[used], (sources[used], columns)), shape=shape)
-        matrix.sort_indices()
-        return matrix
+    def targets(self, order: Places) -> Targets:
+        """Whom each source excites, of the items `order`: they are called by their place in it."""
+        lengths = np.bincount(self.sources[order].ravel(), minlength=len(self.sources))[: len(self.sources)]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        small = np.uint16 if len(order) <= 2**16 else np.uint32  # what is read for each list of all users
+        places, strength = memory.empty((int(indptr[-1]),), small), memory.empty((int(indptr[-1]),), np.float32)
+        targets = Targets(indptr, places, strength)
+        fill_targets(self.lists, order, targets)
+        return targets
 
     def strengths(self, item: int, by: Places) -> NDArray[np.float32]:
         """s_ji of one item i, by these items j: 0 where they are no source of it."""
@@ -133,12 +129,6 @@ class Excitation:
         mass = np.zeros(items)
         mass[places] = self.mass
         return replace(self, sources=sources, strength=strength, mass=mass)
-
-
-def as_targets(by_source: sparse.csr_array) -> Targets:
-    """Strengths with sources as rows, as kernels take them; copied only where their types ask for it."""
-    indptr, items = by_source.indptr.astype(np.int64), by_source.indices.astype(np.int32, copy=False)
-    return Targets(indptr, items, by_source.data)
 
 
 def exciting(matrix: sparse.csr_array, scale: float) -> Exciting:

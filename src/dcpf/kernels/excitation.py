@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, prefetch
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
@@ -17,6 +17,8 @@ from dcpf.kernels.table import Table, look_up
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
+_AHEAD = 2  # sources whose targets are fetched meanwhile
+_LINE = 64  # bytes of a cache line
 _FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
 
 
@@ -36,10 +38,10 @@ class Lists(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The same by sources: j excites items[e] with strength[e], for indptr[j] <= e < indptr[j + 1]."""
+    """The same by sources: j excites what is at places[e] with strength[e], for indptr[j] <= e < indptr[j + 1]."""
 
     indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
+    places: NDArray[np.unsignedinteger]
     strength: NDArray[np.float32]
 
 
@@ -212,10 +214,35 @@ def excited_at(
 
 
 @kernel
-def excite(given: Exciting, u: int, targets: Targets, places: NDArray[np.int32], out: Doubles) -> None:
-    """out[places[i]] += sum_j x_uj s_ji, for all items i. A sum has the bits of `excited`: its terms come alike."""
-    indptr, items, strengths = targets
+def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> None:
+    """Put lists by items into lists by sources, in which place p has item order[p]; places are ascending.
+
+    Equivalent to the strengths as a matrix, its rows `order` in this order, transposed. targets.indptr is given.
+    """
+    indptr, places, strength = targets
+    free = indptr[:-1].copy()
+    for place in range(len(order)):
+        i = order[place]
+        for k in range(lists.sources.shape[1]):
+            j = lists.sources[i, k]
+            if j < len(free):
+                places[free[j]], strength[free[j]] = place, lists.strength[i, k]
+                free[j] += 1
+
+
+@kernel
+def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
+    """out[p] += sum_j x_uj s_jp, for all places p. A sum has the bits of `excited`: its terms come alike.
+
+    To wait for the targets of a source would take longer than to add them up, so they are fetched in time.
+    """
+    indptr, places, strengths = targets
     for e in range(given.indptr[u], given.indptr[u + 1]):
+        soon = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
+        for f in range(indptr[soon], indptr[soon + 1], _LINE // places.itemsize):
+            prefetch(places, f)
+        for f in range(indptr[soon], indptr[soon + 1], _LINE // strengths.itemsize):
+            prefetch(strengths, f)
         x, j = np.float64(given.x[e]), given.indices[e]
         for f in range(indptr[j], indptr[j + 1]):
-            out[places[items[f]]] += x * np.float64(strengths[f])
+            out[places[f]] += x * np.float64(strengths[f])

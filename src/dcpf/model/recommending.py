@@ -1,7 +1,6 @@
 """Recommend, predict, find what is similar."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id
-from dcpf.inference.excitation import Excitation, as_targets
+from dcpf.inference.excitation import Excitation
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import Tiled
 from dcpf.model.asking import Asked, as_mapping, is_one, moments, one_or_several
@@ -84,12 +83,12 @@ class Recommending(Explaining):
     ) -> Recommendations:
         """The lists of those who ask, or of all users."""
         ids = list(self.users_) if asked is None else asked.ids
-        excitation, excited, left_out = self.excitation_, None, None
+        excitation, given, left_out = self.excitation_, None, None
         if exclude_seen or excitation is not None:
             seen = self._training_counts() if asked is None else self._seen(asked)
             left_out = seen if exclude_seen else None
             if excitation is not None:
-                excited = Excited(excitation.of_users(seen), excitation.targets)
+                given = excitation.of_users(seen)
         if left_out is None:
             left_out = sparse.csr_array((len(ids), len(self.items_)), dtype=np.int64)
         if deny_by_user:
@@ -102,8 +101,13 @@ class Recommending(Explaining):
             else:
                 items = tiled(self.item_factors[candidates], self._column_sums()[0], threads)
                 left_out = left_out[:, candidates]
-                if excited is not None and excitation is not None:
-                    excited = replace(excited, targets=as_targets(excitation.towards(candidates)))
+            excited = None
+            if given is not None and excitation is not None:
+                if candidates is None:
+                    targets = self._once("targets", lambda: excitation.targets(items.order))
+                else:
+                    targets = excitation.targets(candidates[items.order])
+                excited = Excited(given, targets)
             ranked = top_n(W, items, n, left_out, threads, excited)
         if candidates is not None:
             ranked = ranked.renumbered(candidates)

@@ -12,8 +12,9 @@ from scipy import sparse
 
 from dcpf import memory
 from dcpf.kernels.excitation import Exciting, Targets
+from dcpf.kernels.rank import Excluded, rank_rows
 from dcpf.kernels.threads import Threads
-from dcpf.kernels.tiles import STEP, WIDTH, Excluded, Tiled, fill_tiles, largest_of_tiles, rank_rows
+from dcpf.kernels.tiles import STEP, WIDTH, Tiled, fill_tiles, largest_of_tiles
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -36,10 +37,10 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Excited:
-    """What excitation adds to the scores: sum_j x_rj s_jc for row r and column c, over the items j that r has."""
+    """What excitation adds to the scores: sum_j x_rj s_jp for row r and place p, over the items j that r has."""
 
     given: Exciting  # x of the rows
-    targets: Targets  # s, with a source for each item and the columns to rank
+    targets: Targets  # s, with a source for each item, and the places of the columns to rank
 
 
 def tiled(H: Floats, weights: Doubles, threads: Threads) -> Tiled:
@@ -100,5 +101,6 @@ def best_of(found: Sequence[tuple[NDArray[np.int64], Doubles]], n: int) -> Ranke
 
 def _nothing(rows: int) -> tuple[Exciting, Targets]:
     """No excitation."""
-    none, strength = np.empty(0, np.int32), np.empty(0, np.float32)
-    return Exciting(np.zeros(rows + 1, np.int64), none, strength), Targets(np.zeros(1, np.int64), none, strength)
+    none = np.empty(0, np.float32)
+    given = Exciting(np.zeros(rows + 1, np.int64), np.empty(0, np.int32), none)
+    return given, Targets(np.zeros(1, np.int64), np.empty(0, np.uint16), none)

@@ -1,0 +1,85 @@
+"""Rows one after another, each with the best n of its columns."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcpf.kernels.choosing import choose, rank_exactly
+from dcpf.kernels.excitation import Exciting, Targets, excite
+from dcpf.kernels.jit import kernel
+from dcpf.kernels.promising import rank_promising
+from dcpf.kernels.tiles import WIDTH, Row, Tiled, bound_tiles, clear, more_than, tops_of
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_SPARE = 8  # kept beyond n, so that rounding hardly ever asks for a second look
+_MANY = 6  # times as many are not scored one by one
+
+
+class Excluded(NamedTuple):
+    """Columns that are not to be ranked, row by row."""
+
+    indptr: Integers
+    indices: NDArray[np.int32]
+
+
+@kernel
+def rank_rows(
+    start: int,
+    stop: int,
+    W: Floats,
+    tiled: Tiled,
+    excluded: Excluded,
+    exciting: tuple[Exciting, Targets],
+    out: tuple[Integers, Doubles, Integers],
+) -> None:
+    """The best of rows start .. stop: out = (columns, scores, sizes), best first, as many as `columns` is wide.
+
+    exciting = (x of the rows, strengths by source); without excitation its rows have nothing.
+    """
+    given, targets = exciting
+    columns, scores, sizes = out
+    n_tiles, stay = len(tiled.tiles), columns.shape[1] + _SPARE
+    w, added = np.zeros(tiled.tiles.shape[1], np.float32), np.zeros(n_tiles * WIDTH)
+    tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(n_tiles, np.int64)
+    kept, many = np.empty(2 * stay + WIDTH, np.int64), np.empty(_MANY * stay, np.int64)
+    for row in range(start, stop):
+        terms = np.float32(W.shape[1] + given.indptr[row + 1] - given.indptr[row] + 4)
+        error = (np.float32(2.4e-7) * terms, np.float32(5e-38) * terms)
+        excite(given, row, targets, added)
+        hide(excluded, row, tiled.places, added, -np.inf)
+        most = tops_of(added, tops) if given.indptr[row] < given.indptr[row + 1] else 0.0
+        mine = Row(W, row, unit_of(W, row, tiled.scale, most), w, added, tops, reach)
+        for k in range(W.shape[1]):
+            w[k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
+        bound_tiles(mine, tiled.largest, error, bounds)
+        lists = (columns[row], scores[row])
+        found = rank_promising(mine, tiled, most, many, lists) if most > 0.0 else -1
+        if found < 0:
+            size, least = choose(mine, tiled.tiles, bounds, kept)
+            dropped = mine.unit * more_than(np.float64(least), error)
+            found = rank_exactly(mine, tiled, kept[:size], dropped, lists)
+        sizes[row] = found
+        hide(excluded, row, tiled.places, added, 0.0)
+        clear(added, tops)
+
+
+@kernel
+def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Doubles, value: float) -> None:
+    """Put this where a row excludes a column, and where there is none."""
+    for e in range(excluded.indptr[row], excluded.indptr[row + 1]):
+        added[places[excluded.indices[e]]] = value
+    for place in range(len(places), len(added)):
+        added[place] = value
+
+
+@kernel
+def unit_of(W: Floats, row: int, scale: float, most: float) -> float:
+    """What the scores of a row are divided by, so that they and their parts are in the range of float32."""
+    unit = most
+    for k in range(W.shape[1]):
+        unit = max(unit, np.float64(W[row, k]) * scale)
+    return unit if unit > 0.0 else 1.0
