@@ -228,7 +228,7 @@ def test_a_time_of_another_kind_than_the_data_is_a_type_error() -> None:
     for time in (3, 2.5, True, None):
         with pytest.raises(TypeError, match=f"dates such as 2024-01-01.*, found {time!r}; give a date"):
             dates.split_at(time)  # type: ignore[arg-type]
-    for text in ("soon", "now", "", "2024-13-01", np.datetime64("NaT"), "2024-01-02T99Z"):
+    for text in ("soon", "now", "", "2024-13-01", np.datetime64("NaT", "s"), "2024-01-02T99Z"):
         with pytest.raises(ValueError, match="time must be a date"):
             dates.split_at(text)  # type: ignore[arg-type]
     for number in (np.nan, np.inf):

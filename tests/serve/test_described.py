@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.serve.models import get
+from tests.serve.models import app_of, get, serving_app
+
+from dcpf.serve.loading import load
+from dcpf.serve.watching import Current
 
 _USER, _ITEM = "alice", "song 9"
 _HISTORY = [{"item": "song 7", "count": 12}, {"item": "nowhere", "count": 3}]
@@ -162,6 +166,18 @@ def test_answers_are_what_is_described_and_all_that_is_described_is_answered(
                         assert answer.status_code in (200, 202, 409), answer.text
                         description.hold(answer.json(), schemas[answer.status_code], operation)
     assert wanted - description.seen == set()
+
+
+def test_a_service_that_is_about_to_end_says_so_as_described(folder: Path, model: Any) -> None:
+    current = Current(load(folder / "plays.safetensors"))
+    with serving_app(app_of(current)) as client:
+        whole = get(client, "/openapi.json")
+        current.leaving = True
+        answer = get(client, "/readyz", 503)
+    assert answer == {"ready": False, "revision": current.loaded.revision}
+    described = whole["paths"]["/readyz"]["get"]["responses"]["503"]["content"]["application/json"]
+    for value in (answer, described["example"]):
+        Description(whole["components"]["schemas"]).hold(value, described["schema"], "GET /readyz")
 
 
 @pytest.mark.parametrize(

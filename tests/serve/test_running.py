@@ -1,5 +1,6 @@
 """The command: where it listens, what it prints, how it ends."""
 
+import logging
 import re
 import signal
 import socket
@@ -13,6 +14,7 @@ from tests.cli.running import refused
 from tests.serve.command import running
 from tests.serve.models import TOKEN, save
 
+import dcpf
 from dcpf.serve.running import Settings, address_of, is_this_machine, rules_of
 
 
@@ -21,6 +23,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("running") / "plays.safetensors"
     save(made)
     return made
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command sets up for the log of its process is not for the tests after it."""
+    for logger in (logging.getLogger("dcpf.serve"), logging.getLogger("uvicorn")):
+        for name in ("handlers", "propagate", "level"):
+            monkeypatch.setattr(logger, name, getattr(logger, name))
 
 
 def test_it_prints_an_address_with_a_token_serves_swaps_and_ends_by_a_signal(path: Path) -> None:
@@ -95,6 +105,7 @@ def test_what_cannot_be_served_is_one_line(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
 def test_without_the_extra_it_says_what_to_install(path: Path, missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dcpf, "serve", dcpf.serve)  # what is imported anew stays here otherwise, for all later tests
     for name in [name for name in sys.modules if name.startswith(("dcpf.serve", missing))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)

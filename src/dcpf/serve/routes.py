@@ -40,6 +40,15 @@ def _told_check() -> dict[str, Any]:
     return described
 
 
+def _told_readiness() -> dict[str, Any]:
+    """Its 503 is no failure: it is the same answer, and no probe is ever one request too many."""
+    described = told(answers.Readiness, "readyz")
+    leaving = {**EXAMPLES["readyz"], "ready": False}
+    not_ready = {"model": answers.Readiness, "content": {"application/json": {"example": leaving}}}
+    described["responses"][503] = {**not_ready, "description": "The service is about to end."}
+    return described
+
+
 _METRICS = 'dcpf_requests_total{method="GET",route="/api/recommend",status="200"} 12\n'
 _FEW = 100  # items of a list that is made in a moment
 _ALWAYS = (401, 408, 413, 421, 422, 500, 503)
@@ -164,7 +173,7 @@ def operations(service: Service) -> APIRouter:
         """The process answers."""
         return respond(answered({"status": "ok"}), service.current.loaded)
 
-    @router.get("/readyz", **told(answers.Readiness, "readyz"))
+    @router.get("/readyz", **_told_readiness())
     async def readyz() -> Response:
         """There is a model to ask, and the service is not about to end."""
         current = service.current
