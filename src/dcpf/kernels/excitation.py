@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, prefetch
+from dcpf.kernels.jit import fetch, kernel
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
@@ -18,7 +18,6 @@ Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
 _AHEAD = 2  # sources whose targets are fetched meanwhile
-_LINE = 64  # bytes of a cache line
 _FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
 
 
@@ -239,10 +238,8 @@ def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
     indptr, places, strengths = targets
     for e in range(given.indptr[u], given.indptr[u + 1]):
         soon = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
-        for f in range(indptr[soon], indptr[soon + 1], _LINE // places.itemsize):
-            prefetch(places, f)
-        for f in range(indptr[soon], indptr[soon + 1], _LINE // strengths.itemsize):
-            prefetch(strengths, f)
+        fetch(places, indptr[soon], indptr[soon + 1])
+        fetch(strengths, indptr[soon], indptr[soon + 1])
         x, j = np.float64(given.x[e]), given.indices[e]
         for f in range(indptr[j], indptr[j + 1]):
             out[places[f]] += x * np.float64(strengths[f])

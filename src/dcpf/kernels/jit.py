@@ -17,6 +17,8 @@ _NOWHERE_TO_KEEP = (
     "folder that you may write to"
 )
 
+_LINE = 64  # bytes of a cache line
+
 _homeless: list[str] = []  # kernels whose machine code is compiled in each process
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -107,8 +109,15 @@ def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-# Have the cache line of array[place] fetched, to be read soon. The array is contiguous.
-prefetch = cast(Callable[[NDArray[Any], int], None], intrinsic(_prefetch))
+_prefetch_line = cast(Callable[[NDArray[Any], int], None], intrinsic(_prefetch))
+
+
+@kernel
+def fetch(array: NDArray[Any], start: int, stop: int) -> None:
+    """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
+    for place in range(start, stop, _LINE // array.itemsize):
+        _prefetch_line(array, place)
+
 
 # The float64 that has these 64 bits, and the 64 bits of a float64; the same for float32.
 float_of_bits: Callable[[int], float] = _reinterpret(types.float64, types.int64, ir.DoubleType())

@@ -31,7 +31,7 @@ def rank_promising(mine: Row, tiled: Tiled, most: float, kept: Integers, out: tu
     if size < 0:
         return -1
     all_scores, keys = np.empty(size), np.empty(size, np.int64)
-    for c in range(size):  # all of them first: then the processor fetches the next while it adds up one
+    for c in range(size):
         all_scores[c] = exact(mine, tiled, kept[c])
     for c in range(size):
         keys[c] = key_of(np.float32(all_scores[c] / mine.unit), c)
