@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcpf.kernels.jit import summing_kernel
-from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots, mixed_line
+from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots, line_at, mixed_line
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 48, 100, 128])
@@ -65,3 +65,14 @@ def test_a_mixed_line_is_a_weighted_sum_of_lines(dtype):
     weights, matrix = weights.astype(dtype), matrix.astype(dtype)
     wanted = weights[2].astype(np.float64) @ matrix[5 : 5 + 7 * TOGETHER : 7].astype(np.float64)
     np.testing.assert_allclose(mixed(weights, 2, matrix, 5, 7), wanted, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
+@summing_kernel
+def line(matrix, number):
+    return line_at(matrix, number)
+
+
+@DTYPES
+def test_a_line_is_a_row_as_numbers(dtype):
+    matrix = np.arange(5.0 * LINE).astype(dtype).reshape(-1, LINE // np.dtype(dtype).itemsize)
+    assert line(matrix, 3) == tuple(matrix[3])

@@ -25,6 +25,8 @@ from dcpf.kernels.sweep import (
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
 
+_ROWS = 2**13  # whose means are made at a time, so that what lies between in float64 stays in a cache
+
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
@@ -44,8 +46,11 @@ class Gammas:
     @property
     def mean(self) -> Floats:
         """E[w]."""
-        rate = self.row_rate[:, None] + self.column_rate
-        return (self.shape / rate).astype(self.shape.dtype)
+        mean = memory.empty(self.shape.shape, self.shape.dtype)
+        for start in range(0, len(mean), _ROWS):
+            rows = slice(start, start + _ROWS)
+            mean[rows] = self.shape[rows] / (self.row_rate[rows, None] + self.column_rate)
+        return mean
 
     def with_column_rate(self, column_rate: Doubles) -> "Gammas":
         """Gammas of the same means that can stand among others with this column rate."""

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 _NOWHERE_TO_KEEP = (
-    "nowhere to keep compiled code: every run compiles anew, which takes some 20 seconds; set NUMBA_CACHE_DIR to a "
+    "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
     "folder that you may write to"
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.jit import kernel, summing_kernel
-from dcpf.kernels.vectors import TOGETHER, mixed_line
+from dcpf.kernels.vectors import TOGETHER, line_at, mixed_line
 
 POINTS = TOGETHER  # tabulated counts that are combined for a count in between
 
@@ -60,10 +60,11 @@ def look_up(
         if table.points[code] == 1:
             k, x = place_of(t[e] * per_interval, table.start, intervals)
             i = table.first[code]
-            log_evidence += value_at(table.polynomials[i, k], x)
-            n += slope_at(table.polynomials[i, k], x) * per_interval
+            p = line_at(table.polynomials, i * intervals + k)
+            log_evidence += value_at(p, x)
+            n += slope_at(p, x) * per_interval
             if learns_shape:
-                shapes += value_at(table.shape_polynomials[i, k], x)
+                shapes += value_at(line_at(table.shape_polynomials, i * intervals + k), x)
         elif table.points[code] > 1:
             large += 1
         sessions += n
@@ -74,7 +75,7 @@ def look_up(
     return log_evidence, sessions, shapes, lowest, highest
 
 
-@summing_kernel
+@kernel
 def look_up_large(
     table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> tuple[float, float, float]:

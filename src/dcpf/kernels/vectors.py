@@ -152,6 +152,16 @@ def _adding(count: int) -> Callable[..., None]:
     return cast(Callable[..., None], intrinsic(add))
 
 
+def _line_at(typing_context: Any, matrix: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = _Lines(context, builder, matrix.dtype)
+        row = lines.row(lines.array(matrix, arguments[0]), arguments[1])
+        found = [builder.load(builder.gep(row, [_INT64(i)])) for i in range(lines.lanes)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return _same_type(matrix.dtype, 8 * LINE // matrix.dtype.bitwidth)(matrix, types.int64), generate
+
+
 def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first: Any, apart: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = _Lines(context, builder, matrix.dtype)
@@ -173,7 +183,9 @@ def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first:
 # four_dots(eW, u, eH, i0, i1, i2, i3) = eW[u, :n] @ eH[[i0, i1, i2, i3], :n].T
 # add_row(weights, rows, j, factors, sums): sums[:n] += weights[j] * factors[rows[j], :n]
 # add_rows(weights, rows, first, factors, sums): the same for TOGETHER places j from `first` on
+# line_at(matrix, i) = tuple(matrix[i]), for rows of one line
 # mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 four_dots: Callable[..., tuple[Any, Any, Any, Any]] = intrinsic(_four_dots)
 add_row, add_rows = _adding(1), _adding(TOGETHER)
+line_at: Callable[..., tuple[Any, ...]] = intrinsic(_line_at)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
