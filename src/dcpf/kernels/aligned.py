@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf import memory
-
-_LINE = 64  # bytes
+from dcpf.kernels.vectors import LINE
 
 
 def aligned_empty(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
@@ -13,9 +12,9 @@ def aligned_empty(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDAr
 
     Then sums over all columns are those over the first ones, and a third quicker than over rows that straddle lines.
     """
-    width = -(-columns * dtype.itemsize // _LINE) * _LINE
-    buffer = memory.empty(rows * width + _LINE, np.uint8)
-    offset = -buffer.ctypes.data % _LINE
+    width = -(-columns * dtype.itemsize // LINE) * LINE
+    buffer = memory.empty(rows * width + LINE, np.uint8)
+    offset = -buffer.ctypes.data % LINE
     return buffer[offset : offset + rows * width].view(dtype).reshape(rows, width // dtype.itemsize)
 
 

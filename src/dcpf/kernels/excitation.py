@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import fetch, kernel
+from dcpf.kernels.jit import kernel
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
+from dcpf.kernels.vectors import fetch
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]

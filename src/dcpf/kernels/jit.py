@@ -8,16 +8,13 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, event, types
+from numba.core import event, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 _NOWHERE_TO_KEEP = (
     "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
     "folder that you may write to"
 )
-
-_LINE = 64  # bytes of a cache line
 
 _homeless: list[str] = []  # kernels whose machine code is compiled in each process
 
@@ -94,29 +91,6 @@ def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[An
         return result(argument), generate
 
     return cast(Callable[[Any], Any], intrinsic(same_bits))
-
-
-def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = cast(Any, cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
-_prefetch_line = cast(Callable[[NDArray[Any], int], None], intrinsic(_prefetch))
-
-
-@kernel
-def fetch(array: NDArray[Any], start: int, stop: int) -> None:
-    """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
-    for place in range(start, stop, _LINE // array.itemsize):
-        _prefetch_line(array, place)
 
 
 # The float64 that has these 64 bits, and the 64 bits of a float64; the same for float32.

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from dcpf.kernels.jit import kernel
 
 LINE = 64  # bytes
 TOGETHER = 8  # rows that `add_rows` adds at a time
@@ -152,6 +155,19 @@ def _adding(count: int) -> Callable[..., None]:
     return cast(Callable[..., None], intrinsic(add))
 
 
+def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cast(Any, cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
 def _line_at(typing_context: Any, matrix: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = _Lines(context, builder, matrix.dtype)
@@ -189,3 +205,11 @@ four_dots: Callable[..., tuple[Any, Any, Any, Any]] = intrinsic(_four_dots)
 add_row, add_rows = _adding(1), _adding(TOGETHER)
 line_at: Callable[..., tuple[Any, ...]] = intrinsic(_line_at)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
+_prefetch_line: Callable[..., None] = intrinsic(_prefetch)
+
+
+@kernel
+def fetch(array: NDArray[Any], start: int, stop: int) -> None:
+    """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
+    for place in range(start, stop, LINE // array.itemsize):
+        _prefetch_line(array, place)
