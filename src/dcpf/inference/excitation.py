@@ -159,10 +159,11 @@ def learn_excitation(
     items = int(matrix.shape[1])
     by_item = matrix.tocsc()
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
-    scale = float(exciting(matrix, 1.0).x.mean(dtype=np.float64))
+    unscaled = exciting(matrix, 1.0)
+    scale = float(unscaled.x.mean(dtype=np.float64))
     given = exciting(matrix, scale)
     mass = np.bincount(matrix.indices, weights=given.x, minlength=items).astype(np.float64, copy=False)
-    sources, means = _choose(by_item, given, min(n_neighbors, max(1, items - 1)), threads)
+    sources, means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
     expected = float((np.append(mass, 0.0)[sources] * means).sum())
     if expected > 0.0:
         means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
@@ -186,20 +187,17 @@ def learn_excitation(
 
 
 def _choose(
-    by_item: sparse.csc_array, given: Exciting, most: int, threads: Threads
+    columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The sources of each item, and its affinity to each of them.
 
     Those who have the item count by x, as in what they excite: by how much they are into it, and less if they have
     many items.
     """
-    items = int(by_item.shape[1])
-    x = memory.empty((by_item.nnz,), np.float32)
-    np.log1p(by_item.data, out=x, casting="unsafe")
-    x /= np.sqrt(np.diff(given.indptr)).astype(np.float32)[by_item.indices]
-    columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32), x)
+    items, users = len(columns[0]) - 1, len(given.indptr) - 1
+    x = sparse.csr_array((given.x, given.indices, given.indptr), shape=(users, items)).tocsc().data
     popularity = np.diff(columns[0]) + _SHRINKAGE
     weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
     sources, affinity = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
-    threads.run(choose_sources, columns[0], columns, given[:2], weights, (sources, affinity))
+    threads.run(choose_sources, columns[0], (*columns, x), given[:2], weights, (sources, affinity))
     return sources, affinity
