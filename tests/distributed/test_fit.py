@@ -37,13 +37,23 @@ def alone(files: Path, tmp_path: Path) -> bytes:
     return saved(model().fit(dcpf.read_counts(files)), tmp_path / "alone.safetensors")
 
 
+def scale(client: Any, number: int) -> None:
+    """Wait until there are as many workers as this.
+
+    The client's own `wait_for_workers` makes the cluster forget those whose end it has not yet been told of; when it
+    is told, it fails (Dask 2026.8).
+    """
+    client.cluster.scale(number)
+    end = time.monotonic() + LIMIT
+    while len(client.scheduler_info(n_workers=-1)["workers"]) != number:
+        assert time.monotonic() < end, f"there are not {number} workers after {LIMIT:.0f} seconds"
+        time.sleep(0.05)
+
+
 @contextlib.contextmanager
 def workers(client: Any, number: int) -> Iterator[None]:
     """As many workers as this, and then two again."""
-    client.cluster.scale(number)
-    client.wait_for_workers(number, timeout=LIMIT)
-    while len(client.scheduler_info(n_workers=-1)["workers"]) > number:
-        time.sleep(0.05)
+    scale(client, number)
     try:
         yield
     finally:
@@ -121,8 +131,7 @@ def test_a_worker_that_joins_is_given_blocks(files: Path, alone: bytes, client: 
 
     def change(iteration: dcpf.Iteration) -> None:
         if iteration.number == 3:
-            client.cluster.scale(3)
-            client.wait_for_workers(3, timeout=LIMIT)
+            scale(client, 3)
         if iteration.number == 14:
             pid = living(client)[0]
             send(pid, signal.SIGSTOP)
