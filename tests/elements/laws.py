@@ -367,7 +367,7 @@ def from_table(element: Element, y: int, t: float) -> tuple[float, float]:
     """(log Z, E[n]) as the table says it."""
     table = Tables(np.array([y]), Threads(1), learn_shape=False).covering(element, (t, t))
     mean = np.empty(1)
-    log_z, *_ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), mean)
+    log_z, *_ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), mean, np.empty(1, np.int64))
     return log_z, float(mean[0])
 
 

@@ -98,7 +98,8 @@ def test_what_the_shape_is_learned_from_equals_enumeration(element, y):
     assert_close(element.cumulants(np.array([y]), rates)[0, :, 4], wanted, DIGITS)
     for t, want in zip(rates, wanted, strict=True):
         table = Tables(np.array([y]), Threads(1), learn_shape=True).covering(element, (t, t))
-        _, _, found, _, _ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), np.empty(1))
+        scratch = (np.empty(1), np.empty(1, np.int64))
+        _, _, found, _, _ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), *scratch)
         assert_close(found, want, DIGITS, t)
 
 

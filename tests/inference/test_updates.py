@@ -177,7 +177,7 @@ def test_a_table_says_the_same_of_a_count_whatever_else_it_holds() -> None:
             tables = Tables(np.array(counts), threads, learn_shape=False)
             table = tables.covering(element, span)
         out = np.empty(1)
-        look_up(table, np.array([counts.index(777)], dtype=np.int32), np.array([0.3]), out)
+        look_up(table, np.array([counts.index(777)], dtype=np.int32), np.array([0.3]), out, np.empty(1, np.int64))
         return float(out[0])
 
     for name in ELEMENTS:

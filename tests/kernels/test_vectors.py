@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
 
 from dcpf.kernels.jit import summing_kernel
-from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots, line_at, mixed_line
+from dcpf.kernels.vectors import ENTRY_BITS, LINE, TOGETHER, add_row, add_rows, dots, mixed_line, polynomials
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 48, 100, 128])
@@ -12,8 +13,8 @@ ROWS = pytest.mark.parametrize("integer", [np.int32, np.int64])
 
 
 @summing_kernel
-def dots(eW, u, eH, rows):
-    return four_dots(eW, u, eH, rows[0], rows[1], rows[2], rows[3])
+def put_dots(eW, u, eH, rows, first, out):
+    dots(eW, u, eH, rows, first, out)
 
 
 @summing_kernel
@@ -30,12 +31,16 @@ def whole(columns, dtype):
 
 @DTYPES
 @COLUMNS
-def test_four_dots_are_a_product_of_whole_lines(columns, dtype):
+@ROWS
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_dots_are_a_product_of_whole_lines(precision, integer, columns, dtype):
     rng = np.random.default_rng(columns)
     eW, eH = rng.gamma(1.0, 1.0, (3, columns)).astype(dtype), rng.gamma(1.0, 1.0, (9, columns)).astype(dtype)
-    rows, n = np.array([5, 0, 8, 5]), whole(columns, dtype)
-    wanted = eH[rows, :n].astype(np.float64) @ eW[2, :n].astype(np.float64)
-    np.testing.assert_allclose(dots(eW, 2, eH, rows), wanted, rtol=20 * np.finfo(dtype).eps)
+    rows, n = rng.integers(0, 9, 2 + TOGETHER).astype(integer), whole(columns, dtype)
+    out = np.full(2 + TOGETHER, 7.0, np.promote_types(precision, dtype))
+    put_dots(eW, 2, eH, rows, 1, out)
+    wanted = eH[rows[1:-1], :n].astype(np.float64) @ eW[2, :n].astype(np.float64)
+    np.testing.assert_allclose(out, [7.0, *wanted, 7.0], rtol=20 * np.finfo(dtype).eps)
 
 
 @DTYPES
@@ -68,11 +73,31 @@ def test_a_mixed_line_is_a_weighted_sum_of_lines(dtype):
 
 
 @summing_kernel
-def line(matrix, number):
-    return line_at(matrix, number)
+def evaluated(P, Q, jobs, count, x, slopes):
+    return polynomials(P, Q, jobs, count, x, slopes)
 
 
 @DTYPES
-def test_a_line_is_a_row_as_numbers(dtype):
-    matrix = np.arange(5.0 * LINE).astype(dtype).reshape(-1, LINE // np.dtype(dtype).itemsize)
-    assert line(matrix, 3) == tuple(matrix[3])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])
+def test_polynomials_are_evaluated_where_the_jobs_say(count, dtype):
+    rng, size = np.random.default_rng(count), LINE // np.dtype(dtype).itemsize
+    P, Q = rng.normal(size=(2, 6, size)).astype(dtype)
+    rows, entries, x = rng.integers(0, 6, count), rng.permutation(20)[:count], rng.random(20).astype(dtype)
+    slopes = np.full(20, 7.0, dtype)
+    sums = evaluated(P, Q, np.append(rows << ENTRY_BITS | entries, [-1]), count, x, slopes)
+    p, q = ([Polynomial(matrix[row].astype(np.float64)) for row in rows] for matrix in (P, Q))
+    wanted = np.array([[a(x[e]), a.deriv()(x[e]), b(x[e])] for a, b, e in zip(p, q, entries, strict=True)])
+    tolerance = 500 * np.finfo(dtype).eps
+    np.testing.assert_allclose(sums, wanted.reshape(-1, 3).sum(axis=0), atol=tolerance)
+    np.testing.assert_allclose(slopes[entries], wanted.reshape(-1, 3)[:, 1], atol=tolerance)
+    assert (np.delete(slopes, entries) == 7.0).all()
+
+
+def test_the_slope_of_a_polynomial_does_not_depend_on_its_neighbours():
+    rng = np.random.default_rng(0)
+    P, x, jobs = rng.normal(size=(3, 8)), rng.random(7), np.array([2, 0, 1, 2, 0, 1, 1]) << ENTRY_BITS | np.arange(7)
+    together, alone = np.empty(7), np.empty(7)
+    evaluated(P, P, jobs, 7, x, together)
+    for job in range(7):
+        evaluated(P, P, jobs[job:], 1, x, alone)
+    np.testing.assert_array_equal(together, alone)

@@ -74,7 +74,8 @@ class Tables:
         start, stop = math.floor((span[0] - margin) / step), math.ceil((span[1] + margin) / step)
         polynomials = np.empty((len(layout.tabulated), stop - start, 8))
         shape_polynomials = np.empty_like(polynomials) if learn_shape else np.empty((0, 0, 8))
-        kept = range(0)
+        intercept = element.log_h(y, np.ones_like(y))
+        own, kept = intercept[layout.own : layout.large], range(0)
         if old is not None and not learn_shape:  # a moving shape leaves nothing worth keeping
             kept = range(max(start, old.start), min(stop, old.start + old.polynomials.shape[1]))
         missing = [range(start, kept.start), range(kept.stop, stop)] if kept else [range(start, stop)]
@@ -84,15 +85,18 @@ class Tables:
         for piece in filter(len, missing):
             log_rates = step * np.arange(piece.start, piece.stop + 1, dtype=np.float64)
             values = element.cumulants(layout.tabulated, log_rates, self._threads)
-            where, rows = slice(piece.start - start, piece.stop - start), np.arange(len(layout.tabulated) + 1)
-            self._threads.run(hermite_polynomials, rows, values[..., :4], step, polynomials[:, where])
+            where, rows = slice(piece.start - start, piece.stop - start), len(layout.tabulated)
+            # In one thread: to wake another one takes longer
+            hermite_polynomials(0, rows, values[..., :4], step, polynomials[:, where])
+            polynomials[: len(own), where, 0] += own[:, None]
             if learn_shape:
-                self._threads.run(hermite_polynomials, rows, values[..., 4:], step, shape_polynomials[:, where])
+                hermite_polynomials(0, rows, values[..., 4:], step, shape_polynomials[:, where])
         return Table(
             slope=np.ones_like(y),
-            intercept=element.log_h(y, np.ones_like(y)),
+            intercept=intercept,
+            own=layout.own,
+            large=layout.large,
             first=layout.first,
-            points=layout.points,
             weights=layout.weights,
             step=step,
             start=start,
@@ -113,15 +117,14 @@ def natural(element: Element) -> tuple[float, float]:
 
 def _covers(table: Table, low: float, high: float) -> bool:
     """Whether every looked-up log rate from low to high lies within the table."""
-    if not table.points.any() or low > high:
+    if table.own == len(table.slope) or low > high:
         return True
     return table.start * table.step <= low and high <= (table.start + table.polynomials.shape[1]) * table.step
 
 
 def _straight_lines(slope: Floats, intercept: Floats) -> Table:
-    nothing = np.zeros(len(slope), dtype=np.int32)
-    weights = np.zeros((len(slope), POINTS))
-    return Table(slope, intercept, nothing, nothing, weights, 1.0, 0, np.empty((0, 0, 8)), np.empty((0, 0, 8)))
+    none, nothing, last = np.empty((0, 0, 8)), np.zeros(0, dtype=np.int32), len(slope)
+    return Table(slope, intercept, last, last, nothing, np.zeros((0, POINTS)), 1.0, 0, none, none)
 
 
 class _Layout:
@@ -134,27 +137,21 @@ class _Layout:
     def __init__(self, counts: Counts, step: float | None) -> None:
         # Small steps start higher up, where neighbours on the lattice are different whole numbers.
         largest_own = math.inf if step is None else max(_OWN, math.ceil(4.0 / step))
-        own = (counts > 1) & (counts <= largest_own)
-        between = (counts > 1) & ~own
-        n_own = int(own.sum())
-        self.tabulated = counts[own]
-        self.points = np.where(own, 1, np.where(between, POINTS, 0)).astype(np.int32)
-        self.first = np.zeros(len(counts), dtype=np.int32)
-        self.first[own] = np.arange(n_own)
-        self.weights = np.zeros((len(counts), POINTS))
-        self.weights[own, 0] = 1.0
-        if step is None or not between.any():
+        self.own, self.large = np.searchsorted(counts, [1, largest_own], side="right").tolist()
+        self.tabulated = counts[self.own : self.large]
+        y = counts[self.large :].astype(np.float64)
+        self.first, self.weights = np.zeros(len(y), dtype=np.int32), np.zeros((len(y), POINTS))
+        if step is None or not len(y):
             return
         origin = math.log(largest_own)
-        y = counts[between].astype(np.float64)
         cell = np.floor((np.log(y) - origin) / step).astype(np.int64)
         used = np.unique(cell[:, None] + np.arange(POINTS) - (POINTS // 2 - 1))
         nodes = np.round(np.exp(origin + step * used)).astype(np.int64)
-        self.tabulated = np.concatenate([self.tabulated, nodes])
         position = np.searchsorted(used, cell - (POINTS // 2 - 1))
-        self.first[between] = n_own + position
+        self.first[:] = len(self.tabulated) + position
+        self.tabulated = np.concatenate([self.tabulated, nodes])
         x = np.log(nodes.astype(np.float64))[position[:, None] + np.arange(POINTS)]
-        self.weights[between] = _lagrange_weights(x, np.log(y))
+        self.weights[:] = _lagrange_weights(x, np.log(y))
 
 
 def _lagrange_weights(nodes: Floats, x: Floats) -> Floats:

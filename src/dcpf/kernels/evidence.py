@@ -26,6 +26,6 @@ def log_evidence(
     sums, spans = out
     for u in range(start, stop):
         begin, end = indptr[u], indptr[u + 1]
-        t, mean = np.empty(end - begin), np.empty(end - begin)
+        t, mean, jobs = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin, np.int64)
         log_rates(rates[begin:end], c, t)
-        sums[u], _, _, spans[u, 0], spans[u, 1] = look_up(table, codes[begin:end], t, mean)
+        sums[u], _, _, spans[u, 0], spans[u, 1] = look_up(table, codes[begin:end], t, mean, jobs)

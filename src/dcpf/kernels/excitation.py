@@ -129,11 +129,12 @@ def learn_strengths(
         if len(hits.x) == 0:
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
+        jobs = np.empty(end - begin, np.int64)
         rates(H, i, W, mine, base)
         for iteration in range(max_iter):
             add_hits(hits, point, base, lam)
             log_rates(lam, c, t)
-            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n)
+            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n, jobs)
             spans[i, 0], spans[i, 1] = min(spans[i, 0], lowest), max(spans[i, 1], highest)
             share_out(hits, n, lam, share)
             moved, largest, push = 0.0, 0.0, iteration / (iteration + 3.0)

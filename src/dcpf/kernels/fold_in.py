@@ -36,6 +36,7 @@ def fold_in_rows(
     for u in range(start, stop):
         longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
     lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
+    jobs = np.empty(longest, np.int64)
     ratio = np.empty(longest, eH.dtype)
     scratch = np.empty(width, eH.dtype)
     share = np.empty(width)
@@ -56,7 +57,7 @@ def fold_in_rows(
         for _ in range(max_iter):
             rates(e, 0, eH, entries.indices[begin:end], lam)
             log_rates(lam[:count], c, t)
-            _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
+            _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean, jobs)
             spans[u, 0], spans[u, 1] = min(spans[u, 0], lowest), max(spans[u, 1], highest)
             for j in range(count):
                 ratio[j] = min(mean[j] / lam[j], largest)
@@ -91,10 +92,10 @@ def sessions_at_entries(
     mean, spans = out
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
-        lam, t = np.empty(end - begin), np.empty(end - begin)
+        lam, t, jobs = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin, np.int64)
         rates(eW, u, eH, entries.indices[begin:end], lam)
         log_rates(lam, c, t)
-        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
+        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end], jobs)
         spans[u, 0], spans[u, 1] = lowest, highest
 
 
@@ -112,7 +113,7 @@ def sessions_at_rates(
     mean, spans = out
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
-        t = np.empty(end - begin)
+        t, jobs = np.empty(end - begin), np.empty(end - begin, np.int64)
         log_rates(lam[begin:end], c, t)
-        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end])
+        _, _, _, lowest, highest = look_up(table, entries.codes[begin:end], t, mean[begin:end], jobs)
         spans[u, 0], spans[u, 1] = lowest, highest

@@ -10,6 +10,7 @@ from dcpf.kernels.jit import kernel, summing_kernel
 
 # Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
 BLOCK = 128
+_WHOLE = 64  # numbers whose logarithms are taken together: a logarithm for 8, in vectors of 8 without a remainder
 _STIRLING = 0.9189385332046727 - 8.0  # log(2 pi) / 2, and s - z of Stirling's formula at z = s + 8
 
 
@@ -38,7 +39,7 @@ def gamma_moments(
     """
     block_means, row_means, row_bounds = sums
     rows, n = shape.shape
-    padded = 8 * ((n + 7) // 8)  # with ones at the end, whose logarithm is 0
+    padded = _WHOLE * ((n + _WHOLE - 1) // _WHOLE)  # with ones at the end, whose logarithm is 0
     mean, digamma, tail, inverse = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     z, rising, rate = np.ones(padded), np.ones(padded), np.ones(padded)
     highest = 0.0
@@ -105,7 +106,7 @@ def gamma_moments_single(
     """
     block_means, row_means, row_bounds = sums
     rows, n = shape.shape
-    padded = 8 * ((n + 7) // 8)  # with ones at the end, whose logarithm is 0
+    padded = _WHOLE * ((n + _WHOLE - 1) // _WHOLE)  # with ones at the end, whose logarithm is 0
     a = np.float32(shape_prior)
     column = column_rate.astype(np.float32)
     mean, digamma, part = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
@@ -175,13 +176,14 @@ def gamma_means(
     column_rate: NDArray[np.float64],
     block_means: NDArray[np.float64],
 ) -> None:
-    """The sums of E[w_u] = shape_u / (b_u + s) over blocks of rows, as `gamma_moments` makes them."""
+    """The sums of E[w_u] = shape_u / (b_u + s) over blocks of rows, in the precision of the shapes."""
     rows, n = shape.shape
+    column = column_rate.astype(shape.dtype)
     for block in range(start, stop):
         for u in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
-            b = row_rate[u]
+            b = shape.dtype.type(row_rate[u])
             for k in range(n):
-                block_means[block, k] += np.float64(shape[u, k]) / (b + column_rate[k])
+                block_means[block, k] += np.float64(shape[u, k] / (b + column[k]))
 
 
 @summing_kernel

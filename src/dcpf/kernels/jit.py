@@ -34,7 +34,8 @@ def summing_kernel(function: F) -> F:
     """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
 
     It becomes part of the kernels that call it, and allocates nothing: to hand over arrays, and to count who holds
-    them, takes longer than a short loop does.
+    them, takes longer than a short loop does. A loop that adds up must not store: where arrays lie close to each
+    other, the compiler would have it run one by one, and the sum would have other bits.
     """
     options = {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False}
     return _compiled(function, options)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, summing_kernel
 from dcpf.kernels.table import Table, look_up
-from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, four_dots
+from dcpf.kernels.vectors import LINE, TOGETHER, add_row, add_rows, dots
 
 _RUN = 64  # entries summed in the factors' own precision before they are added to a float64
 
@@ -46,26 +46,38 @@ TALLIES = 5
 
 
 @summing_kernel
-def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: NDArray[np.float64]) -> None:
+def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: Floats) -> None:
     """out[j] = Lam_ui = sum_k eW[u, k] eH[items[j], k], or the smallest normal number if that is less.
 
-    Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): four items at a time.
+    Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): some items at a time.
     """
-    smallest = _SMALLEST[eW.itemsize // 8]
+    smallest = eW.dtype.type(_SMALLEST[eW.itemsize // 8])
     n, count = eW.shape[1], len(items)
     whole = n - n % (LINE // eW.itemsize)
-    last = count - 1
-    for j in range(0, count, 4):  # where there are no four, the last one is made again
-        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)
-        i0, i1, i2, i3 = items[j], items[j1], items[j2], items[j3]
-        s0, s1, s2, s3 = four_dots(eW, u, eH, i0, i1, i2, i3)
-        for k in range(whole, n):
-            w = eW[u, k]
-            s0, s1, s2, s3 = s0 + w * eH[i0, k], s1 + w * eH[i1, k], s2 + w * eH[i2, k], s3 + w * eH[i3, k]
-        out[j3] = smallest if s3 < smallest else s3
-        out[j2] = smallest if s2 < smallest else s2
-        out[j1] = smallest if s1 < smallest else s1
-        out[j] = smallest if s0 < smallest else s0
+    if count >= TOGETHER:
+        for j in range(0, count - TOGETHER, TOGETHER):
+            dots(eW, u, eH, items, j, out)
+        dots(eW, u, eH, items, count - TOGETHER, out)  # some again, which takes less than the last ones one by one
+    else:
+        for j in range(count):
+            out[j] = dot(eW, u, eH, items[j], whole)
+    if whole < n:
+        for j in range(count):
+            rest = eW.dtype.type(0.0)
+            for k in range(whole, n):
+                rest += eW[u, k] * eH[items[j], k]
+            out[j] += rest
+    for j in range(count):
+        out[j] = max(out[j], smallest)
+
+
+@summing_kernel
+def dot(eW: Floats, u: int, eH: Floats, i: int, n: int) -> np.floating:
+    """Equivalent to eW[u, :n] @ eH[i, :n]."""
+    total = eW.dtype.type(0.0)
+    for k in range(n):
+        total += eW[u, k] * eH[i, k]
+    return total
 
 
 @summing_kernel
@@ -89,19 +101,30 @@ def add_weighted_rows(
         while e < end:
             add_row(weights, rows, e, factors, scratch)
             e += 1
-        for e in range(begin, end):
-            for k in range(whole, n):
-                scratch[k] += weights[e] * factors[rows[e], k]
+        if whole < n:
+            for e in range(begin, end):
+                for k in range(whole, n):
+                    scratch[k] += weights[e] * factors[rows[e], k]
         for k in range(n):
             out[k] += scratch[k]
         begin = end
 
 
 @summing_kernel
-def log_rates(lam: NDArray[np.float64], c: float, out: NDArray[np.float64]) -> None:
+def log_rates(lam: Floats, c: float, out: NDArray[np.float64]) -> None:
     """Equivalent to out = log(lam) - c; NaN where a rate is not finite, of which fast_log would make some number."""
     for j in range(len(lam)):
-        out[j] = fast_log(lam[j]) - c if lam[j] < np.inf else np.nan
+        out[j] = fast_log(np.float64(lam[j])) - c if lam[j] < np.inf else np.nan
+
+
+@summing_kernel
+def ratios(mean: NDArray[np.float64], lam: Floats, out: Floats) -> None:
+    """Equivalent to out = np.minimum(mean / lam, the largest that is allowed), in the precision of the rates."""
+    largest = lam.dtype.type(LARGEST[lam.itemsize // 8])
+    for j in range(len(lam)):
+        out[j] = mean[j]
+    for j in range(len(lam)):
+        out[j] = min(out[j] / lam[j], largest)
 
 
 @kernel
@@ -128,20 +151,20 @@ def sweep_users(
     longest = 0
     for u in range(start, stop):
         longest = max(longest, entries.indptr[u + 1] - entries.indptr[u])
-    lam, t, mean = np.empty(longest), np.empty(longest), np.empty(longest)
-    weights, scratch, share = np.empty(longest, eW.dtype), np.empty(n, eW.dtype), np.empty(n)
-    largest = LARGEST[eW.itemsize // 8]
+    t, mean, jobs = np.empty(longest), np.empty(longest), np.empty(longest, np.int64)
+    lam, weights = np.empty(longest, eW.dtype), np.empty(longest, eW.dtype)
+    scratch, share = np.empty(n, eW.dtype), np.empty(n)
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
         items = entries.indices[begin:end]
         rates(eW, u, eH, items, lam)
         log_rates(lam[:count], c, t)
-        log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean)
+        log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean, jobs)
+        ratios(mean, lam[:count], weights)
+        place = entries.place[begin:end]
         for j in range(count):
-            weights[j] = min(mean[j] / lam[j], largest)
-        for j in range(count):
-            ratio[entries.place[begin + j]] = weights[j]
+            ratio[place[j]] = weights[j]
         add_weighted_rows(weights[:count], items, eH, scratch, share)
         for k in range(shape.shape[1]):
             shape[u, k] = shape_prior + eW[u, k] * share[k]

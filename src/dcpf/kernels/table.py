@@ -6,30 +6,32 @@ derivatives at both ends. Eight coefficients are one line of a processor's cache
 derivative of what is used for log Z, and the cost does not depend on the count.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.jit import kernel, summing_kernel
-from dcpf.kernels.vectors import TOGETHER, line_at, mixed_line
+from dcpf.kernels.vectors import ENTRY_BITS, TOGETHER, mixed_line, polynomials
 
 POINTS = TOGETHER  # tabulated counts that are combined for a count in between
 
 
 class Table(NamedTuple):
-    """What the sweep knows of the element. `code` numbers the distinct counts of the data.
+    """What the sweep knows of the element. `code` numbers the distinct counts of the data, which are ascending.
 
-    log Z_y(t) = intercept[code] + slope[code] t + sum_j weights[code, j] P[first[code] + j](t)
-    with points[code] terms in the sum: 0 where log Z is a straight line (y = 1 and both limits), 1 for a
-    count with polynomials of its own, POINTS for a large count that is interpolated from tabulated ones.
+    log Z_y(t) is
+    intercept[code] + slope[code] t for codes below `own`: that of y = 1, and all of them in a limit of the element;
+    t + P[code - own](t) for a count with polynomials of its own;
+    t + intercept[code] + sum_j weights[code - large, j] P[first[code - large] + j](t) for codes from `large` on:
+    counts that are interpolated from POINTS tabulated ones.
     """
 
     slope: NDArray[np.float64]
     intercept: NDArray[np.float64]
+    own: int
+    large: int
     first: NDArray[np.int32]
-    points: NDArray[np.int32]
     weights: NDArray[np.float64]
     step: float  # the length of an interval of log rates
     start: int  # the lowest interval
@@ -39,40 +41,101 @@ class Table(NamedTuple):
 
 @summing_kernel
 def look_up(
-    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
+    table: Table,
+    codes: NDArray[np.int32],
+    t: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    jobs: NDArray[np.int64],
 ) -> tuple[float, float, float, float, float]:
     """mean[e] = E[n] of each count at its log rate t[e]; beyond the table, its value at the table's end.
 
     Returns the sums over the entries of log Z, E[n] and E[m], and the lowest and highest t that was looked up.
+    `jobs` is scratch, as long as the others, and `t` is used up.
     """
-    intervals = table.polynomials.shape[1]
-    learns_shape = table.shape_polynomials.shape[0] > 0
+    if table.own == len(table.slope):
+        return *straight_lines(table, codes, t, mean), 0.0, np.inf, -np.inf
+    log_evidence, sessions, shapes = common_line(t[: len(codes)], mean), float(len(codes)), 0.0
+    first = 0
+    while first < len(codes) and codes[first] < table.own:
+        first += 1
+    # In a fit counts are ascending, so that the rest has polynomials, mostly its own
+    lowest, highest, count = put_jobs(table, codes[first:], t[first:], first, jobs)
     per_interval = 1.0 / table.step
-    log_evidence, sessions, shapes = 0.0, 0.0, 0.0
-    lowest, highest = np.inf, -np.inf
-    large = 0
-    for e in range(len(codes)):
-        code = codes[e]
-        n = table.slope[code]
-        log_evidence += table.intercept[code] + n * t[e]
-        if table.points[code] > 0:
-            lowest, highest = min(lowest, t[e]), max(highest, t[e])
-        if table.points[code] == 1:
-            k, x = place_of(t[e] * per_interval, table.start, intervals)
-            i = table.first[code]
-            p = line_at(table.polynomials, i * intervals + k)
-            log_evidence += value_at(p, x)
-            n += slope_at(p, x) * per_interval
-            if learns_shape:
-                shapes += value_at(line_at(table.shape_polynomials, i * intervals + k), x)
-        elif table.points[code] > 1:
-            large += 1
-        sessions += n
-        mean[e] = n
-    if large > 0:  # in a loop of its own, beside which the one above would be slower
+    if count > 0:
+        learns_shape = table.shape_polynomials.shape[0] > 0
+        beside = table.shape_polynomials if learns_shape else table.polynomials
+        values, slopes, others = polynomials(table.polynomials, beside, jobs, count, t, t)
+        log_evidence, sessions = log_evidence + values, sessions + slopes * per_interval
+        if learns_shape:
+            shapes = others
+        for job in range(count):
+            e = np.uint32(jobs[job])  # unsigned, since a negative index would count from the end: that takes time
+            mean[e] += t[e] * per_interval
+    if table.large < len(table.slope):
         more = look_up_large(table, codes, t, mean)
         log_evidence, sessions, shapes = log_evidence + more[0], sessions + more[1], shapes + more[2]
     return log_evidence, sessions, shapes, lowest, highest
+
+
+@summing_kernel
+def put_jobs(
+    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], first: int, jobs: NDArray[np.int64]
+) -> tuple[float, float, int]:
+    """The jobs of counts with polynomials of their own, whose t becomes a place in an interval.
+
+    The entries are those from `first` on. Returns the lowest and highest t that is looked up, and how many jobs.
+    """
+    lowest, highest, count = np.inf, -np.inf, 0
+    per_interval, intervals = 1.0 / table.step, table.polynomials.shape[1]
+    if all_between(codes, table.own, table.large):  # in loops that become vectors
+        for e in range(len(codes)):
+            lowest, highest = min(lowest, t[e]), max(highest, t[e])
+        for e in range(len(codes)):
+            k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
+            jobs[e] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | (first + e)
+        return lowest, highest, len(codes)
+    for e in range(len(codes)):
+        if codes[e] >= table.own:
+            lowest, highest = min(lowest, t[e]), max(highest, t[e])
+            if codes[e] < table.large:
+                k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
+                jobs[count] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | (first + e)
+                count += 1
+    return lowest, highest, count
+
+
+@summing_kernel
+def all_between(codes: NDArray[np.int32], low: int, high: int) -> bool:
+    """Whether low <= code < high for all of them."""
+    least, most = low, low
+    for e in range(len(codes)):
+        least, most = min(least, int(codes[e])), max(most, int(codes[e]))
+    return least >= low and most < high
+
+
+@summing_kernel
+def straight_lines(
+    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
+) -> tuple[float, float]:
+    """What `look_up` finds where no count needs a polynomial."""
+    log_evidence, sessions = 0.0, 0.0
+    for e in range(len(codes)):
+        mean[e] = table.slope[codes[e]]
+    for e in range(len(codes)):
+        log_evidence += table.intercept[codes[e]] + mean[e] * t[e]
+        sessions += mean[e]
+    return log_evidence, sessions
+
+
+@summing_kernel
+def common_line(t: NDArray[np.float64], mean: NDArray[np.float64]) -> float:
+    """Begin with E[n] = 1 and log Z = t for all counts: this is so for y = 1, and the others add to it. sum(t)."""
+    total = 0.0
+    for e in range(len(t)):
+        total += t[e]
+    for e in range(len(t)):
+        mean[e] = 1.0
+    return total
 
 
 @kernel
@@ -85,13 +148,13 @@ def look_up_large(
     per_interval = 1.0 / table.step
     log_evidence, sessions, shapes = 0.0, 0.0, 0.0
     for e in range(len(codes)):
-        code = codes[e]
-        if table.points[code] > 1:
+        if codes[e] >= table.large:
+            code = codes[e] - table.large
             k, x = place_of(t[e] * per_interval, table.start, intervals)
             first = table.first[code] * intervals + k
             p = mixed_line(table.weights, code, table.polynomials, first, intervals)
             rise = slope_at(p, x) * per_interval
-            log_evidence += value_at(p, x)
+            log_evidence += table.intercept[codes[e]] + value_at(p, x)
             sessions += rise
             mean[e] += rise
             if learns_shape:
@@ -102,13 +165,10 @@ def look_up_large(
 @summing_kernel
 def place_of(x: float, start: int, intervals: int) -> tuple[int, float]:
     """Which interval a log rate of x steps lies in, and where in it, from 0 to 1."""
-    whole = math.floor(x)
-    k = whole - start
-    if k < 0:
-        return 0, 0.0
-    if k >= intervals:
-        return intervals - 1, 1.0
-    return k, x - whole
+    whole = np.floor(x)
+    k = int(whole) - start
+    inside = x - whole if k < intervals else 1.0
+    return min(max(k, 0), intervals - 1), inside if k >= 0 else 0.0
 
 
 # Both in Estrin's order: coefficients in pairs, pairs of these, which need not wait for each other

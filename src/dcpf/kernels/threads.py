@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 # Each piece is this part of a thread's share of what is left, so that they become smaller and threads end together.
-# The last one is about a sixteenth of a share: large enough that handing it out costs nothing beside doing it.
-_PART, _LAST = 0.5, 1.0 / 16.0
+# The last one is a small part of a share, but large enough that handing it out costs nothing beside doing it.
+_PART, _LAST = 0.5, 1.0 / 64.0
 _MOST = 64  # threads, or as many as there are cores: more would only wait for each other
 
 
@@ -51,7 +51,7 @@ class Threads:
             return
         ends = 1.0 - (1.0 - _PART / self.count) ** np.arange(1, self._pieces)
         inner = ends * rows if isinstance(work, int) else np.searchsorted(work, work[0] + ends * (work[-1] - work[0]))
-        cuts = np.unique(np.concatenate([[0], inner.astype(np.int64), [rows]])).tolist()
+        cuts = sorted({0, *inner.astype(np.int64).tolist(), rows})
         pieces = iter(list(itertools.pairwise(cuts)))  # next() on it is atomic
 
         def take_pieces() -> None:

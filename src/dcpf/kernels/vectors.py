@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from dcpf.kernels.jit import kernel
 
 LINE = 64  # bytes
-TOGETHER = 8  # rows that `add_rows` adds at a time
+TOGETHER = 8  # rows that are gone through side by side
+ENTRY_BITS = 32  # of a job of `polynomials`, which has a row in the higher ones
 
 _same_type: Callable[..., Any] = types.UniTuple  # a tuple of so many of one type
-_IN_ANY_ORDER = ("reassoc", "nsz", "contract")  # NaN and inf are honoured
+# a * b + c may be one operation, NaN and inf are honoured. Sums stay in the order in which they are written: what is
+# written as two sums side by side would be made one, which waits for each of its terms.
+_AS_WRITTEN = ("nsz", "contract")
 _INT64 = ir.IntType(64)
 
 
@@ -63,11 +66,21 @@ class _Lines:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
         return self.builder.shuffle_vector(a, b, mask)
 
+    def powers(self, number: Any) -> Any:
+        """A vector of 1, x, x^2, ...: where the place of a lane has the bit 2^j, x^(2^j) is a factor of it."""
+        one, power = ir.Constant(self.vector, [1.0] * self.lanes), self.all_of(number)
+        product, bit = one, 1
+        while bit < self.lanes:
+            has = ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [int(i & bit > 0) for i in range(self.lanes)])
+            product = self.times(product, self.builder.select(has, power, one))
+            power, bit = self.times(power, power), 2 * bit
+        return product
+
     def times(self, a: Any, b: Any) -> Any:
-        return self.builder.fmul(a, b, flags=_IN_ANY_ORDER)
+        return self.builder.fmul(a, b, flags=_AS_WRITTEN)
 
     def plus(self, a: Any, b: Any) -> Any:
-        return self.builder.fadd(a, b, flags=_IN_ANY_ORDER)
+        return self.builder.fadd(a, b, flags=_AS_WRITTEN)
 
     def for_each(self, count: Any, first: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
         """for line in range(count): values = step(line, values)"""
@@ -87,17 +100,22 @@ class _Lines:
         builder.position_at_end(after)
         return values
 
-    def four_sums(self, a: Any, b: Any, c: Any, d: Any) -> Any:
-        """A vector of the sums over the lanes of each of these: together, which takes less than one by one."""
-        n = self.lanes
-        even = [i - i % 2 + n * (i % 2) for i in range(n)]
-        pairs = [i - i % 4 + i % 2 + n * (i % 4 // 2) for i in range(n)]
-        ab, cd = (self._folded(x, y, even, [i + 1 for i in even]) for x, y in ((a, b), (c, d)))
-        sums = self._folded(ab, cd, pairs, [i + 2 for i in pairs])  # of a, b, c, d, in each four lanes
-        while n > 4:
+    def sums(self, vectors: list[Any]) -> Any:
+        """A vector of the sums over the lanes of each of 4 or 8 vectors: together, which takes less than one by one.
+
+        Each round adds neighbouring groups of lanes of two vectors, and puts the sums of both side by side.
+        """
+        n, wanted, group = self.lanes, len(vectors), 1
+        while len(vectors) > 1:
+            these = [i - i % (2 * group) + i % group + n * (i % (2 * group) // group) for i in range(n)]
+            those = [i + group for i in these]
+            vectors = [self._folded(a, b, these, those) for a, b in zip(vectors[::2], vectors[1::2], strict=True)]
+            group *= 2
+        total = vectors[0]
+        while n > wanted:
             n //= 2
-            sums = self._folded(sums, sums, list(range(n)), list(range(n, 2 * n)))
-        return sums
+            total = self._folded(total, total, list(range(n)), list(range(n, 2 * n)))
+        return total
 
     def _folded(self, a: Any, b: Any, these: list[int], those: list[int]) -> Any:
         return self.plus(self.pick(a, b, these), self.pick(a, b, those))
@@ -110,21 +128,26 @@ class _Lines:
         return self.builder.bitcast(place, self.vector.as_pointer())
 
 
-def _four_dots(typing_context: Any, eW: Any, u: Any, eH: Any, i0: Any, i1: Any, i2: Any, i3: Any) -> Any:
+def _dots(typing_context: Any, eW: Any, u: Any, eH: Any, items: Any, first: Any, out: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = _Lines(context, builder, eH.dtype)
-        W, H = lines.array(eW, arguments[0]), lines.array(eH, arguments[2])
-        w, rows = lines.row(W, arguments[1]), [lines.row(H, i) for i in arguments[3:]]
+        W, H, who, to = (lines.array(signature.args[i], arguments[i]) for i in (0, 2, 3, 5))
+        places = [builder.add(arguments[4], _INT64(j)) for j in range(TOGETHER)]
+        numbers = [context.cast(builder, lines.item(who, place), items.dtype, types.int64) for place in places]
+        w, rows = lines.row(W, arguments[1]), [lines.row(H, number) for number in numbers]
 
         def step(line: Any, sums: list[Any]) -> list[Any]:
             x = lines.load(w, line)
             return [lines.plus(lines.times(x, lines.load(h, line)), s) for h, s in zip(rows, sums, strict=True)]
 
-        sums = lines.four_sums(*lines.for_each(lines.count(H), [lines.zero] * 4, step))
-        found = [builder.extract_element(sums, ir.IntType(32)(i)) for i in range(4)]
-        return context.make_tuple(builder, signature.return_type, found)
+        found = lines.sums(lines.for_each(lines.count(H), [lines.zero] * TOGETHER, step))
+        if out.dtype != eH.dtype:
+            found = builder.fpext(found, ir.VectorType(ir.DoubleType(), TOGETHER))
+        where = builder.bitcast(builder.gep(to.data, [arguments[4]]), found.type.as_pointer())
+        builder.store(found, where, align=out.dtype.bitwidth // 8)
+        return context.get_dummy_value()
 
-    return _same_type(eH.dtype, 4)(eW, types.int64, eH, *[types.int64] * 4), generate
+    return types.void(eW, types.int64, eH, items, types.int64, out), generate
 
 
 def _adding(count: int) -> Callable[..., None]:
@@ -140,7 +163,6 @@ def _adding(count: int) -> Callable[..., None]:
             row = [lines.row(F, number) for number in numbers]
 
             def step(line: Any, nothing: list[Any]) -> list[Any]:
-                # Two sums: one would have to wait for each of its terms
                 total, beside = lines.load(out.data, line), lines.zero
                 for j in range(count):
                     total, beside = beside, lines.plus(lines.times(weight[j], lines.load(row[j], line)), total)
@@ -168,14 +190,41 @@ def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-def _line_at(typing_context: Any, matrix: Any, number: Any) -> Any:
+def _polynomials(typing_context: Any, P: Any, Q: Any, jobs: Any, count: Any, x: Any, slopes: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lines = _Lines(context, builder, matrix.dtype)
-        row = lines.row(lines.array(matrix, arguments[0]), arguments[1])
-        found = [builder.load(builder.gep(row, [_INT64(i)])) for i in range(lines.lanes)]
+        lines = _Lines(context, builder, P.dtype)
+        p, q, job, at, out = (lines.array(signature.args[i], arguments[i]) for i in (0, 1, 2, 4, 5))
+        places = ir.Constant(lines.vector, [float(i) for i in range(lines.lanes)])
+
+        def evaluate(first: Any, together: int, sums: list[Any]) -> list[Any]:
+            where, slope = [], [lines.zero] * 4
+            for j in range(together):
+                number = lines.item(job, builder.add(first, _INT64(j)))
+                row = builder.lshr(number, _INT64(ENTRY_BITS))
+                where.append(builder.and_(number, _INT64(2**ENTRY_BITS - 1)))
+                powers = lines.powers(lines.item(at, where[j]))
+                here, beside = (lines.load(lines.row(matrix, row), _INT64(0)) for matrix in (p, q))
+                below = lines.pick(powers, powers, [0, *range(lines.lanes - 1)])
+                slope[j] = lines.times(here, lines.times(places, below))
+                terms = (lines.times(here, powers), slope[j], lines.times(beside, powers))
+                sums = [lines.plus(term, total) for term, total in zip(terms, sums, strict=True)]
+            found = lines.sums(slope)
+            for j, place in enumerate(where):
+                builder.store(builder.extract_element(found, ir.IntType(32)(j)), builder.gep(out.data, [place]))
+            return sums
+
+        fours = builder.lshr(arguments[3], _INT64(2))
+        done = builder.shl(fours, _INT64(2))
+        sums = lines.for_each(
+            fours, [lines.zero] * 3, lambda number, sums: evaluate(builder.shl(number, _INT64(2)), 4, sums)
+        )
+        left = builder.sub(arguments[3], done)
+        sums = lines.for_each(left, sums, lambda number, sums: evaluate(builder.add(done, number), 1, sums))
+        total = lines.sums([*sums, lines.zero])
+        found = [builder.extract_element(total, ir.IntType(32)(i)) for i in range(3)]
         return context.make_tuple(builder, signature.return_type, found)
 
-    return _same_type(matrix.dtype, 8 * LINE // matrix.dtype.bitwidth)(matrix, types.int64), generate
+    return _same_type(P.dtype, 3)(P, Q, jobs, types.int64, x, slopes), generate
 
 
 def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first: Any, apart: Any) -> Any:
@@ -196,15 +245,17 @@ def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first:
 
 
 # Over whole lines of columns, of which a row has n:
-# four_dots(eW, u, eH, i0, i1, i2, i3) = eW[u, :n] @ eH[[i0, i1, i2, i3], :n].T
+# dots(eW, u, eH, items, first, out): out[j] = eW[u, :n] @ eH[items[j], :n] for TOGETHER places j from `first` on
 # add_row(weights, rows, j, factors, sums): sums[:n] += weights[j] * factors[rows[j], :n]
 # add_rows(weights, rows, first, factors, sums): the same for TOGETHER places j from `first` on
-# line_at(matrix, i) = tuple(matrix[i]), for rows of one line
+# polynomials(P, Q, jobs, count, x, slopes), for rows of one line: of the jobs row * 2**ENTRY_BITS + entry, puts the
+#   slope of the polynomial with coefficients P[row] at x[entry] into slopes[entry]; gives the sum of the values of
+#   these polynomials, of their slopes, and of the values of those of Q[row]
 # mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
-four_dots: Callable[..., tuple[Any, Any, Any, Any]] = intrinsic(_four_dots)
+dots: Callable[..., None] = intrinsic(_dots)
 add_row, add_rows = _adding(1), _adding(TOGETHER)
-line_at: Callable[..., tuple[Any, ...]] = intrinsic(_line_at)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
+polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
 _prefetch_line: Callable[..., None] = intrinsic(_prefetch)
 
 
