@@ -15,11 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-# Program: its arguments, and with --data those for a real data set, whose file is the last of them.
+# Program: its arguments, and with --data those for real data sets, whose files are in that folder.
 PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "iteration": ([], ["--counts", "lastfm_hetrec2011.parquet"]),
     "fitting": ([], []),
     "quality": ([], ["--counts", "tps_gouvert_small.parquet"]),
+    "streaming": (
+        [],
+        ["--counts", "tps_gouvert_small.parquet", "online_retail_invoices.parquet", "foursquare_checkins.parquet"],
+    ),
     "excitation": ([], []),
     "recommending": ([], []),
     "evaluating": ([], []),
@@ -41,7 +45,7 @@ def command(name: str, with_data: bool) -> str:
 def measure(name: str, data: Path | None, target: Path) -> bool:
     """Run a program and keep what it prints, under its command; nothing is kept if it fails."""
     arguments, real = PROGRAMS[name]
-    located = [*real[:-1], str((data / real[-1]).resolve())] if data and real else []
+    located = [str((data / one).resolve()) if one.endswith(".parquet") else one for one in real] if data else []
     run = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments, *located],
         cwd=ROOT,

@@ -168,4 +168,13 @@ def test_the_learning_rate_falls_from_one_but_adds_up_to_any_distance() -> None:
     many = [learning_rate(passes, 0.05) for passes in 0.05 * np.arange(1, 100_000)]
     assert sum(many) > 50.0
     assert many[-1] < 1e-3
-    assert max(many) == many[0] < 1.0
+    assert max(many) == many[0] == 1.0
+
+
+def test_the_first_batches_count_alike() -> None:
+    share, weights = 0.05, np.zeros(6)
+    for batch in range(6):
+        rho = learning_rate(share * (batch + 1), share)
+        weights *= 1.0 - rho
+        weights[batch] = rho
+    np.testing.assert_allclose(weights, 1.0 / 6.0)

@@ -1,0 +1,87 @@
+"""Batch by batch against whole iterations: how many passes over the counts come as far as a fit.
+
+    python -m benchmarks.streaming [--counts FILE.parquet ...] [--components 50] [--starts 2] [--plain 1000]
+
+Users come in twenty batches a pass, in random order, to `partial_fit`. After some passes all users are folded in, and
+the bound of all counts is compared with that of plain iterations from a random start. No time is measured.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.datasets import read, taste_profile_shaped
+from benchmarks.timing import table
+from dcpf import DCPF
+from dcpf.counts import count_matrix
+from dcpf.inference.data import Data
+from dcpf.inference.users import Users
+from dcpf.inference.vbem import Ascent, Point
+from dcpf.kernels.threads import Threads
+
+PASSES = (1, 3, 5, 10, 20, 40)
+BATCHES = 20
+ELEMENT = "logarithmic"
+WITHIN = 1e-3
+
+
+def whole_bound(model: DCPF, matrix: sparse.csr_array) -> float:
+    """The bound of all counts with the users folded in."""
+    W = model._fold_in(matrix)
+    with Threads() as threads:
+        users = Users(Data.from_matrix(matrix), model._settings_, threads)
+        ascent = Ascent(users, model.element_, model._settings_, threads)
+        return ascent.visit(Point(model.element_, W, model.item_posterior_)).bound
+
+
+def streamed(matrix: sparse.csr_array, components: int, seed: int) -> list[float]:
+    """The bound after each of PASSES."""
+    rng, bounds = np.random.default_rng(seed), []
+    batches = np.array_split(rng.permutation(matrix.shape[0]), BATCHES)
+    model = DCPF(components, ELEMENT, n_neighbors=0, random_state=seed)
+    for number in range(1, PASSES[-1] + 1):
+        for batch in rng.permutation(BATCHES):
+            users = np.sort(batches[batch])
+            model.partial_fit(matrix[users], users=users.tolist(), total_users=matrix.shape[0])
+        if number in PASSES:
+            bounds.append(whole_bound(model, matrix))
+    return bounds
+
+
+def main() -> None:
+    """Fit, stream, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--components", type=int, default=50)
+    parser.add_argument("--starts", type=int, default=2)
+    parser.add_argument("--plain", type=int, default=1000, help="iterations that say which bound can be had")
+    parser.add_argument("--counts", type=Path, nargs="+", help="Parquet files of user, item, count")
+    options = parser.parse_args()
+    if options.counts:
+        data = {path.stem: read(path) for path in options.counts}
+    else:
+        data = {"drawn": taste_profile_shaped(2_000, 1_500, 100_000)}
+    rows = [("counts", "start", "plain", "to 0.1%", *(f"{number} passes" for number in PASSES))]
+    for name, given in data.items():
+        matrix = count_matrix(given)
+        for seed in range(options.starts):
+            plain = DCPF(
+                options.components, ELEMENT, n_neighbors=0, accelerate=False, max_iter=options.plain, tol=0.0,
+                random_state=seed,
+            )  # fmt: skip
+            bounds = plain.fit(matrix).bounds_
+            end = float(bounds[-1])
+            near = int(np.argmax(bounds >= end - WITHIN * abs(end))) + 1
+            passes = streamed(matrix, options.components, seed)
+            shown = [f"{100.0 * (bound - end) / abs(end):+.2f}" for bound in passes]
+            rows.append((name, str(seed), f"{end:,.0f}", str(near), *shown))
+    print(f"{ELEMENT}, K = {options.components}, {BATCHES} batches a pass\n")
+    print(table(rows))
+    print(f"\nplain: the bound of {options.plain:,} plain iterations; to 0.1%: how many come so near to it")
+    print("passes: the bound of batches, in % above or below that of plain iterations")
+    print("target: within 0.1% in fewer passes than plain iterations need")
+
+
+if __name__ == "__main__":
+    main()
