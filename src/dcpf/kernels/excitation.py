@@ -243,5 +243,5 @@ def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
         fetch(places, indptr[soon], indptr[soon + 1])
         fetch(strengths, indptr[soon], indptr[soon + 1])
         x, j = np.float64(given.x[e]), given.indices[e]
-        for f in range(indptr[j], indptr[j + 1]):
+        for f in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):  # unsigned: none counts from the end
             out[places[f]] += x * np.float64(strengths[f])

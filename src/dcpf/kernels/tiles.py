@@ -121,11 +121,12 @@ def tops_of(added: Doubles, tops: Doubles) -> float:
         line = added[t * WIDTH : (t + 1) * WIDTH]
         for j in range(quarter):  # side by side
             lanes[j] = max(max(line[j], line[j + quarter]), max(line[j + half], line[j + half + quarter]))
-        top = 0.0
-        for j in range(quarter):
-            top = max(top, lanes[j])
-        tops[t] = top
-        most = max(most, top)
+        for j in range(quarter // 2):
+            lanes[j] = max(lanes[j], lanes[j + quarter // 2])
+        top = max(max(lanes[0], lanes[1]), max(lanes[2], lanes[3]))
+        tops[t] = max(top, 0.0)
+    for t in range(len(tops)):
+        most = max(most, tops[t])
     return most
 
 

@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import summing_kernel
 
 LINE = 64  # bytes
 TOGETHER = 8  # rows that are gone through side by side
@@ -259,7 +259,7 @@ polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
 _prefetch_line: Callable[..., None] = intrinsic(_prefetch)
 
 
-@kernel
+@summing_kernel
 def fetch(array: NDArray[Any], start: int, stop: int) -> None:
     """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
     for place in range(start, stop, LINE // array.itemsize):
