@@ -166,8 +166,8 @@ def local_step(
 
     span = tables.run(element, expected, pass_by_users)
     threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, shape_priors[1], item_shape)
-    log_evidence, sessions, shape = tallies[:, [LOG_EVIDENCE, SESSIONS, SHAPE]].sum(axis=0).tolist()
-    return Local(log_evidence, sessions, shape, span)
+    totals = tallies.sum(axis=0).tolist()
+    return Local(totals[LOG_EVIDENCE], totals[SESSIONS], totals[SHAPE], span)
 
 
 def bound(W: float, means: Doubles, H: Factors, totals: Totals, log_evidence: float, element: Element) -> float:

@@ -38,7 +38,8 @@ class Threads:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.count = thread_count(n_jobs)
         self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
-        self._pieces = math.ceil(math.log(_LAST / self.count) / math.log(1.0 - _PART / self.count))
+        pieces = math.ceil(math.log(_LAST / self.count) / math.log(1.0 - _PART / self.count))
+        self._ends = 1.0 - (1.0 - _PART / self.count) ** np.arange(1, pieces)  # of pieces but the last, of all work
 
     def run(self, kernel: Callable[..., None], work: NDArray[Any] | int, *arguments: Any) -> None:
         """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i].
@@ -49,9 +50,11 @@ class Threads:
         if self._pool is None:
             kernel(0, rows, *arguments)
             return
-        ends = 1.0 - (1.0 - _PART / self.count) ** np.arange(1, self._pieces)
-        inner = ends * rows if isinstance(work, int) else np.searchsorted(work, work[0] + ends * (work[-1] - work[0]))
-        cuts = sorted({0, *inner.astype(np.int64).tolist(), rows})
+        if isinstance(work, int):
+            inner = (self._ends * work).astype(np.int64)
+        else:
+            inner = np.searchsorted(work, work[0] + self._ends * (work[-1] - work[0]))
+        cuts = sorted({0, *inner.tolist(), rows})
         pieces = iter(list(itertools.pairwise(cuts)))  # next() on it is atomic
 
         def take_pieces() -> None:
