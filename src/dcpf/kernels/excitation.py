@@ -129,8 +129,10 @@ def learn_strengths(
         if len(hits.x) == 0:
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
-        jobs = np.empty(end - begin, np.int64)
-        rates(H, i, W, mine, base)
+        jobs, product = np.empty(end - begin, np.int64), np.empty(end - begin, W.dtype)
+        rates(H, i, W, mine, product)
+        for r in range(len(base)):
+            base[r] = product[r]
         for iteration in range(max_iter):
             add_hits(hits, point, base, lam)
             log_rates(lam, c, t)

@@ -59,25 +59,15 @@ def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: Floats)
             dots(eW, u, eH, items, j, out)
         dots(eW, u, eH, items, count - TOGETHER, out)  # some again, which takes less than the last ones one by one
     else:
-        for j in range(count):
-            out[j] = dot(eW, u, eH, items[j], whole)
+        whole = 0
     if whole < n:
         for j in range(count):
-            rest = eW.dtype.type(0.0)
+            rest = out[j] if whole > 0 else 0.0
             for k in range(whole, n):
                 rest += eW[u, k] * eH[items[j], k]
-            out[j] += rest
+            out[j] = rest
     for j in range(count):
         out[j] = max(out[j], smallest)
-
-
-@summing_kernel
-def dot(eW: Floats, u: int, eH: Floats, i: int, n: int) -> np.floating:
-    """Equivalent to eW[u, :n] @ eH[i, :n]."""
-    total = eW.dtype.type(0.0)
-    for k in range(n):
-        total += eW[u, k] * eH[i, k]
-    return total
 
 
 @summing_kernel
@@ -117,16 +107,6 @@ def log_rates(lam: Floats, c: float, out: NDArray[np.float64]) -> None:
         out[j] = fast_log(np.float64(lam[j])) - c if lam[j] < np.inf else np.nan
 
 
-@summing_kernel
-def ratios(mean: NDArray[np.float64], lam: Floats, out: Floats) -> None:
-    """Equivalent to out = np.minimum(mean / lam, the largest that is allowed), in the precision of the rates."""
-    largest = lam.dtype.type(LARGEST[lam.itemsize // 8])
-    for j in range(len(lam)):
-        out[j] = mean[j]
-    for j in range(len(lam)):
-        out[j] = min(out[j] / lam[j], largest)
-
-
 @kernel
 def sweep_users(
     start: int,
@@ -154,6 +134,7 @@ def sweep_users(
     t, mean, jobs = np.empty(longest), np.empty(longest), np.empty(longest, np.int64)
     lam, weights = np.empty(longest, eW.dtype), np.empty(longest, eW.dtype)
     scratch, share = np.empty(n, eW.dtype), np.empty(n)
+    largest = eW.dtype.type(LARGEST[eW.itemsize // 8])
     for u in range(start, stop):
         begin, end = entries.indptr[u], entries.indptr[u + 1]
         count = end - begin
@@ -161,7 +142,10 @@ def sweep_users(
         rates(eW, u, eH, items, lam)
         log_rates(lam[:count], c, t)
         log_z, sessions, shapes, lowest, highest = look_up(table, entries.codes[begin:end], t, mean, jobs)
-        ratios(mean, lam[:count], weights)
+        for j in range(count):
+            weights[j] = mean[j]  # and then in the precision of the factors, in which to divide takes half as long
+        for j in range(count):
+            weights[j] = min(weights[j] / lam[j], largest)
         place = entries.place[begin:end]
         for j in range(count):
             ratio[place[j]] = weights[j]

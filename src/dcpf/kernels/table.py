@@ -54,13 +54,21 @@ def look_up(
     """
     if table.own == len(table.slope):
         return *straight_lines(table, codes, t, mean), 0.0, np.inf, -np.inf
-    log_evidence, sessions, shapes = common_line(t[: len(codes)], mean), float(len(codes)), 0.0
-    first = 0
-    while first < len(codes) and codes[first] < table.own:
-        first += 1
-    # In a fit counts are ascending, so that the rest has polynomials, mostly its own
-    lowest, highest, count = put_jobs(table, codes[first:], t[first:], first, jobs)
-    per_interval = 1.0 / table.step
+    # E[n] = 1 and log Z = t for y = 1; other counts add to this
+    log_evidence, sessions, shapes = 0.0, float(len(codes)), 0.0
+    for e in range(len(codes)):
+        log_evidence += t[e]
+    for e in range(len(codes)):
+        mean[e] = 1.0
+    per_interval, intervals = 1.0 / table.step, table.polynomials.shape[1]
+    lowest, highest, count = np.inf, -np.inf, 0
+    for e in range(len(codes)):
+        if codes[e] >= table.own:
+            lowest, highest = min(lowest, t[e]), max(highest, t[e])
+            if codes[e] < table.large:
+                k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
+                jobs[count] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | e
+                count += 1
     if count > 0:
         learns_shape = table.shape_polynomials.shape[0] > 0
         beside = table.shape_polynomials if learns_shape else table.polynomials
@@ -69,51 +77,15 @@ def look_up(
         if learns_shape:
             shapes = others
         for job in range(count):
-            e = np.uint32(jobs[job])  # unsigned, since a negative index would count from the end: that takes time
-            mean[e] += t[e] * per_interval
+            entry = np.uint32(jobs[job])  # unsigned, since a negative index would count from the end: that takes time
+            mean[entry] += t[entry] * per_interval
     if table.large < len(table.slope):
         more = look_up_large(table, codes, t, mean)
         log_evidence, sessions, shapes = log_evidence + more[0], sessions + more[1], shapes + more[2]
     return log_evidence, sessions, shapes, lowest, highest
 
 
-@summing_kernel
-def put_jobs(
-    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], first: int, jobs: NDArray[np.int64]
-) -> tuple[float, float, int]:
-    """The jobs of counts with polynomials of their own, whose t becomes a place in an interval.
-
-    The entries are those from `first` on. Returns the lowest and highest t that is looked up, and how many jobs.
-    """
-    lowest, highest, count = np.inf, -np.inf, 0
-    per_interval, intervals = 1.0 / table.step, table.polynomials.shape[1]
-    if all_between(codes, table.own, table.large):  # in loops that become vectors
-        for e in range(len(codes)):
-            lowest, highest = min(lowest, t[e]), max(highest, t[e])
-        for e in range(len(codes)):
-            k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
-            jobs[e] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | (first + e)
-        return lowest, highest, len(codes)
-    for e in range(len(codes)):
-        if codes[e] >= table.own:
-            lowest, highest = min(lowest, t[e]), max(highest, t[e])
-            if codes[e] < table.large:
-                k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
-                jobs[count] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | (first + e)
-                count += 1
-    return lowest, highest, count
-
-
-@summing_kernel
-def all_between(codes: NDArray[np.int32], low: int, high: int) -> bool:
-    """Whether low <= code < high for all of them."""
-    least, most = low, low
-    for e in range(len(codes)):
-        least, most = min(least, int(codes[e])), max(most, int(codes[e]))
-    return least >= low and most < high
-
-
-@summing_kernel
+@kernel
 def straight_lines(
     table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> tuple[float, float]:
@@ -125,17 +97,6 @@ def straight_lines(
         log_evidence += table.intercept[codes[e]] + mean[e] * t[e]
         sessions += mean[e]
     return log_evidence, sessions
-
-
-@summing_kernel
-def common_line(t: NDArray[np.float64], mean: NDArray[np.float64]) -> float:
-    """Begin with E[n] = 1 and log Z = t for all counts: this is so for y = 1, and the others add to it. sum(t)."""
-    total = 0.0
-    for e in range(len(t)):
-        total += t[e]
-    for e in range(len(t)):
-        mean[e] = 1.0
-    return total
 
 
 @kernel
