@@ -36,6 +36,13 @@ def test_with_all_items_as_candidates_lists_are_exact(n_neighbors: int) -> None:
     assert index.recall(10, candidates=300) == 1.0
 
 
+def test_each_item_has_its_own_vector_however_threads_come_by() -> None:
+    model = fitted(0).set_params(n_jobs=8)
+    wanted = model.item_factors
+    for _ in range(200):
+        np.testing.assert_array_equal(ItemIndex(model).index.get_vectors(np.arange(len(wanted))), wanted)
+
+
 def test_with_few_candidates_most_is_found() -> None:
     assert INDEX.recall(10) > 0.9
     assert INDEX.recall(10, users=TRUTH.users[:1]) > 0.5

@@ -52,7 +52,8 @@ class ItemIndex:
             random_seed=_SEED,
             max_elements=len(factors),
         )
-        self.index.add_items(factors, num_threads=model.n_jobs or -1)
+        # Without ids, threads number the vectors in the order in which they come by: now and then two change places
+        self.index.add_items(factors, ids=np.arange(len(factors)), num_threads=model.n_jobs or -1)
 
     def recommend(
         self,

@@ -130,7 +130,7 @@ def learn_strengths(
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
         jobs, product = np.empty(end - begin, np.int64), np.empty(end - begin, W.dtype)
-        rates(H, i, W, mine, product)
+        rates(H, i, W, mine, product)  # in the precision in which a fit needs them, too: it is compiled once
         for r in range(len(base)):
             base[r] = product[r]
         for iteration in range(max_iter):
