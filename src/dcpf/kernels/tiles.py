@@ -123,8 +123,10 @@ def tops_of(added: Doubles, tops: Doubles) -> float:
             lanes[j] = max(max(line[j], line[j + quarter]), max(line[j + half], line[j + half + quarter]))
         for j in range(quarter // 2):
             lanes[j] = max(lanes[j], lanes[j + quarter // 2])
-        top = max(max(lanes[0], lanes[1]), max(lanes[2], lanes[3]))
-        tops[t] = max(top, 0.0)
+        top = 0.0
+        for j in range(quarter // 2):
+            top = max(top, lanes[j])
+        tops[t] = top
     for t in range(len(tops)):
         most = max(most, tops[t])
     return most
