@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import digamma, gammaln
+from tests.kernels.compiled import look_up
 
 import dcpf
 from dcpf.counts import count_matrix
@@ -170,8 +171,6 @@ def test_convergence_is_relative_and_never_reached_for_tol_zero() -> None:
 
 
 def test_a_table_says_the_same_of_a_count_whatever_else_it_holds() -> None:
-    from dcpf.kernels.table import look_up
-
     def answer(counts: list[int], span: tuple[float, float]) -> float:
         with Threads(1) as threads:
             tables = Tables(np.array(counts), threads, learn_shape=False)

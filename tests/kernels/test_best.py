@@ -3,8 +3,15 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.compiled import compiled
 
-from dcpf.kernels.best import column_of, insert, partition, score_of, sort
+from dcpf.kernels import best
+
+column_of = compiled(best.column_of)
+insert = compiled(best.insert)
+partition = compiled(best.partition)
+score_of = compiled(best.score_of)
+sort = compiled(best.sort)
 
 KEYS = st.lists(st.integers(0, 2**62) | st.integers(0, 9), min_size=1, max_size=200)
 

@@ -8,18 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
+from tests.kernels.compiled import compiled
 
-from dcpf.kernels.elementary import (
-    digamma_and_log_gamma_tails,
-    fast_exp,
-    fast_exp_single,
-    fast_log,
-    fast_log_single,
-    log_gamma_and_digamma,
-    log_rising,
-    trigamma,
-)
-from dcpf.kernels.sums import NEGLIGIBLE, joint_moments, moments, weights_of_terms
+from dcpf.kernels import elementary, sums
+from dcpf.kernels.sums import NEGLIGIBLE
+
+digamma_and_log_gamma_tails = compiled(elementary.digamma_and_log_gamma_tails)
+fast_exp = compiled(elementary.fast_exp)
+fast_exp_single = compiled(elementary.fast_exp_single)
+fast_log = compiled(elementary.fast_log)
+fast_log_single = compiled(elementary.fast_log_single)
+log_gamma_and_digamma = compiled(elementary.log_gamma_and_digamma)
+log_rising = compiled(elementary.log_rising)
+trigamma = compiled(elementary.trigamma)
+joint_moments = compiled(sums.joint_moments)
+moments = compiled(sums.moments)
+weights_of_terms = compiled(sums.weights_of_terms)
 
 often = settings(max_examples=200, deadline=None, derandomize=True)
 POSITIVE = [1e-8, 0.01, 0.3, 0.5, 1.0, 1.5, 2.0, 7.0, 7.999, 8.0, 8.001, 20.0, 1e3, 1e6, 2.0**31, 1e15]

@@ -3,22 +3,18 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.kernels.compiled import compiled
 
 from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import (
-    Exciting,
-    Lists,
-    Targets,
-    excite,
-    excited_at,
-    fill_targets,
-    hits_of,
-    learn_strengths,
-)
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, learn_strengths
+from dcpf.kernels.jit import step
 from dcpf.kernels.threads import Threads
+
+excite = compiled(excitation.excite)
+hits_of = compiled(excitation.hits_of)
 
 USERS, ITEMS, MOST = 30, 14, 5
 
@@ -85,7 +81,7 @@ def test_lists_by_sources_are_the_transpose(order):
 def test_hits_are_found_by_walking_and_by_searching(far, monkeypatch):
     counts, given, lists, x, _ = example()
     monkeypatch.setattr(excitation, "_FAR", far)
-    find = hits_of.py_func  # the constant is compiled in
+    find = compiled(step(excitation.hits_of.__wrapped__))  # anew, since the constant is compiled in
     users = np.flatnonzero(counts.toarray()[:, 4]).astype(np.int32)
     where = np.full(ITEMS, np.int32(-1))
     hits = find(lists.sources[4], users, given, where)

@@ -5,18 +5,16 @@ import math
 import numpy as np
 import pytest
 from scipy import special
+from tests.kernels.compiled import compiled
 
-from dcpf.kernels.gamma import (
-    BLOCK,
-    gamma_means,
-    gamma_moments,
-    gamma_moments_single,
-    log_of_product,
-    log_of_singles,
-    row_totals,
-    single_totals,
-)
+from dcpf.kernels import gamma
+from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
 from dcpf.kernels.threads import Threads
+
+log_of_product = compiled(gamma.log_of_product)
+log_of_singles = compiled(gamma.log_of_singles)
+row_totals = compiled(gamma.row_totals)
+single_totals = compiled(gamma.single_totals)
 
 PRIOR = 0.3
 

@@ -1,4 +1,4 @@
-"""Machine code is made without the collector of garbage, which goes on afterwards."""
+"""Machine code: what Python may call, and that no garbage is collected while it is made."""
 
 import gc
 from collections.abc import Iterator
@@ -8,8 +8,9 @@ import numba
 import numpy as np
 import pytest
 from numba.core import event
+from tests.kernels.compiled import compiled
 
-import dcpf.kernels.jit  # noqa: F401 - from here on
+from dcpf.kernels.elementary import trigamma
 
 _compiled: Any = numba.njit  # not kept on disk, so that it is compiled each time
 
@@ -35,6 +36,12 @@ def collecting(request: pytest.FixtureRequest) -> Iterator[bool]:
     (gc.enable if request.param else gc.disable)()
     yield request.param
     (gc.enable if before else gc.disable)()
+
+
+def test_a_step_says_that_python_cannot_call_it() -> None:
+    with pytest.raises(TypeError, match="trigamma is a step of compiled kernels, which alone can call it"):
+        trigamma(1.0)
+    assert compiled(trigamma)(1.0) == pytest.approx(np.pi**2 / 6.0)
 
 
 def test_no_garbage_is_collected_while_kernels_are_compiled(collecting: bool) -> None:

@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
+from tests.kernels.compiled import compiled
 
-from dcpf.kernels.promising import nth_added, promising
-from dcpf.kernels.tiles import WIDTH, Row, clear, tops_of
+from dcpf.kernels import promising, tiles
+from dcpf.kernels.tiles import WIDTH, Row
+
+nth_added = compiled(promising.nth_added)
+promising = compiled(promising.promising)
+clear = compiled(tiles.clear)
+tops_of = compiled(tiles.tops_of)
 
 TILES = 40
 

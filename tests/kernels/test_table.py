@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 from scipy.special import gammaln
+from tests.kernels.compiled import compiled, look_up
 
 from dcpf.elements import Geometric, Logarithmic, Raw, ShiftedNegativeBinomial, ZeroTruncatedPoisson
 from dcpf.inference.tabulate import Tables
-from dcpf.kernels.table import POINTS, hermite_polynomials, look_up, slope_at, value_at
+from dcpf.kernels.table import POINTS, hermite_polynomials
+from dcpf.kernels.table import slope_at as slope_step
+from dcpf.kernels.table import value_at as value_step
 from dcpf.kernels.threads import Threads
+
+slope_at, value_at = compiled(slope_step), compiled(value_step)
 
 ELEMENTS = [Logarithmic(0.5), ZeroTruncatedPoisson(1.0), Geometric(0.5), ShiftedNegativeBinomial(0.5, 0.3)]
 COUNTS = np.array([1, 2, 3, 64, 65, 100, 4000, 10**6])

@@ -3,26 +3,16 @@
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
+from tests.kernels.compiled import compiled
 
-from dcpf.kernels.jit import summing_kernel
-from dcpf.kernels.vectors import ENTRY_BITS, LINE, TOGETHER, add_row, add_rows, dots, mixed_line, polynomials
+from dcpf.kernels.vectors import ENTRY_BITS, LINE, TOGETHER, add_rows, dots, mixed_line, polynomials
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 48, 100, 128])
+COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 31, 48, 64, 80, 100, 128])
 ROWS = pytest.mark.parametrize("integer", [np.int32, np.int64])
 
 
-@summing_kernel
-def put_dots(eW, u, eH, rows, first, out):
-    dots(eW, u, eH, rows, first, out)
-
-
-@summing_kernel
-def add(weights, rows, first, factors, sums, count):
-    if count == 1:
-        add_row(weights, rows, first, factors, sums)
-    else:
-        add_rows(weights, rows, first, factors, sums)
+put_dots, add, mixed, evaluated = compiled(dots), compiled(add_rows), compiled(mixed_line), compiled(polynomials)
 
 
 def whole(columns, dtype):
@@ -46,21 +36,16 @@ def test_dots_are_a_product_of_whole_lines(precision, integer, columns, dtype):
 @DTYPES
 @COLUMNS
 @ROWS
-@pytest.mark.parametrize("count", [1, TOGETHER])
-def test_rows_are_added_with_their_weights_and_the_rest_is_left(count, integer, columns, dtype):
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_rows_are_added_up_with_their_weights_and_the_rest_is_left(count, integer, columns, dtype):
     rng = np.random.default_rng(columns)
     factors, weights = rng.gamma(1.0, 1.0, (5, columns)).astype(dtype), rng.gamma(1.0, 1.0, 12).astype(dtype)
     rows, before, n = rng.integers(0, 5, 12).astype(integer), rng.random(columns).astype(dtype), whole(columns, dtype)
     sums, these = before.copy(), slice(3, 3 + count)
-    add(weights, rows, 3, factors, sums, count)
-    wanted = before[:n] + weights[these].astype(np.float64) @ factors[rows[these], :n].astype(np.float64)
+    add(weights, rows, 3, 3 + count, factors, sums)
+    wanted = weights[these].astype(np.float64) @ factors[rows[these], :n].astype(np.float64)
     np.testing.assert_allclose(sums[:n], wanted, rtol=20 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(sums[n:], before[n:])
-
-
-@summing_kernel
-def mixed(weights, one, matrix, first, apart):
-    return mixed_line(weights, one, matrix, first, apart)
 
 
 @DTYPES
@@ -70,11 +55,6 @@ def test_a_mixed_line_is_a_weighted_sum_of_lines(dtype):
     weights, matrix = weights.astype(dtype), matrix.astype(dtype)
     wanted = weights[2].astype(np.float64) @ matrix[5 : 5 + 7 * TOGETHER : 7].astype(np.float64)
     np.testing.assert_allclose(mixed(weights, 2, matrix, 5, 7), wanted, rtol=0, atol=20 * np.finfo(dtype).eps)
-
-
-@summing_kernel
-def evaluated(P, Q, jobs, count, x, slopes):
-    return polynomials(P, Q, jobs, count, x, slopes)
 
 
 @DTYPES

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dcpf.elements.base import Element, Floats, Totals, no_repeats
 from dcpf.kernels.elementary import log_gamma_and_digamma, log_rising, trigamma
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.sums import NEGLIGIBLE, joint_moments, moments, weights_of_terms
 from dcpf.kernels.threads import Threads
 
@@ -136,7 +136,7 @@ def cumulants(counts: NDArray[np.int64], log_rates: Floats, a: float, threads: T
     return out
 
 
-@kernel
+@step
 def _log_h(y: float, n: float, a: float) -> float:
     # Gamma(y - n + n a) / Gamma(y - n + 1), then Gamma(n a)
     return log_rising(y - n + 1.0, n * a - 1.0) - math.lgamma(n * a)
@@ -148,7 +148,7 @@ def _log_h_of_pairs(y: Floats, n: Floats, a: float, out: Floats) -> None:
         out[i] = _log_h(y[i], n[i], a) if 1.0 <= n[i] <= y[i] else -np.inf
 
 
-@kernel
+@step
 def _term(y: float, n: float, a: float) -> tuple[float, float]:
     """(log h(y, n) - log n!, m) with m = d log h / d log a = n a (Psi(y - n + n a) - Psi(n a))."""
     log_gamma_na, digamma_na = log_gamma_and_digamma(n * a)
@@ -158,7 +158,7 @@ def _term(y: float, n: float, a: float) -> tuple[float, float]:
     return term, n * a * (digamma_top - digamma_na)
 
 
-@kernel
+@step
 def _term_from(y: float, n: float, d: float, a: float, t: float) -> tuple[float, float]:
     """(how much larger the term of n + d is than that of n, with d t; the m of n + d), for large n and y.
 
@@ -172,7 +172,7 @@ def _term_from(y: float, n: float, d: float, a: float, t: float) -> tuple[float,
     return step + d * t, na * (top - bottom)
 
 
-@kernel
+@step
 def _slope(y: float, n: float, a: float) -> tuple[float, float]:
     """The first two derivatives in n of log h(y, n) - log n!."""
     _, top = log_gamma_and_digamma(y - n + n * a)
@@ -186,7 +186,7 @@ def _slope(y: float, n: float, a: float) -> tuple[float, float]:
     return slope, curvature
 
 
-@kernel
+@step
 def _mode(y: float, t: float, a: float) -> tuple[float, float]:
     """(where n t + log h(y, n) - log n! is largest, up to a tenth of the width there; that width)."""
     low, high = 1.0, y
@@ -295,7 +295,7 @@ def _wide_cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats,
             )
 
 
-@kernel
+@step
 def _fill(terms: Floats, n: Floats, m: Floats, weights: Floats, stride: float, line: float, out: Floats) -> None:
     """Cumulants of n and their derivatives in log a, from terms at every `stride`-th n."""
     weights = weights[: len(terms)]

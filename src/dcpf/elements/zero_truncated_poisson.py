@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from dcpf.elements.base import Element, Floats
 from dcpf.elements.stirling import log_stirling2
 from dcpf.kernels.elementary import log_rising
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.sums import NEGLIGIBLE, moments, weights_of_terms
 from dcpf.kernels.threads import Threads
 
@@ -108,7 +108,7 @@ def _cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats, out:
                 _by_series(y, t[j], out[i, j])
 
 
-@kernel
+@step
 def _lambert(log_x: float) -> float:
     """w > 0 with w e^w = x, from log x."""
     w = log_x - math.log(log_x) if log_x > 2.0 else math.log1p(math.exp(log_x)) * 0.75
@@ -120,7 +120,7 @@ def _lambert(log_x: float) -> float:
     return w
 
 
-@kernel
+@step
 def _by_dobinski(
     y: float, t: float, scratch: tuple[Floats, Floats, Floats], kept: tuple[Floats, Floats], out: Floats
 ) -> None:
@@ -167,7 +167,7 @@ def _by_dobinski(
     out[3] = third - r
 
 
-@kernel
+@step
 def _by_contour(y: float, t: float, out: Floats) -> None:
     """Cauchy's integral for Z = [z^y] exp(r (e^z - 1)), y < r, by the trapezoidal rule on the circle |z| = w.
 
@@ -200,7 +200,7 @@ def _by_contour(y: float, t: float, out: Floats) -> None:
     out[3] = third + 3.0 * variance + mean
 
 
-@kernel
+@step
 def _expm1_series(q: complex) -> complex:
     total = q
     term = q
@@ -210,7 +210,7 @@ def _expm1_series(q: complex) -> complex:
     return total
 
 
-@kernel
+@step
 def _by_series(y: float, t: float, out: Floats) -> None:
     """y << r: log Z = y t - log y! + c1 / r + c2 / r^2 + c3 / r^3 + c4 / r^4 with polynomials c of y."""
     e = math.exp(-t)

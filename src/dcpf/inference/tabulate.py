@@ -18,6 +18,7 @@ Span = tuple[float, float]
 _OWN = 64  # counts up to here have polynomials of their own
 # How far beyond the log rates that are asked for a table reaches: less where it is made anew in each iteration
 _MARGIN, _MARGIN_IF_MOVING = 3.0, 1.0
+_SINGLE = 2.0  # times as long are its steps where rates are float32s: seven digits instead of nine
 
 
 class Tables:
@@ -35,15 +36,15 @@ class Tables:
         self._key: object = None
         self._layouts: dict[float | None, _Layout] = {}
 
-    def run(self, element: Element, span: Span, attempt: Callable[[Table], Span]) -> Span:
+    def run(self, element: Element, span: Span, attempt: Callable[[Table], Span], *, single: bool = False) -> Span:
         """Run `attempt` with a table that reaches over all log rates at which it looks a count up.
 
-        `span` is where these are expected, and `attempt` says where they were (from infinity to minus infinity
-        if there were none); if that is elsewhere, it is run again with a table that reaches there. No table reaches
-        rates that are not finite: what was found with them is not either.
+        `span` is where these are expected, `single` whether they come from float32s, and `attempt` says where they
+        were (from infinity to minus infinity if there were none); if that is elsewhere, it is run again with a table
+        that reaches there. No table reaches rates that are not finite: what was found with them is not either.
         """
         while True:
-            table = self.covering(element, span)
+            table = self.covering(element, span, single=single)
             found = attempt(table)
             if not (found[0] <= found[1] and math.isfinite(found[0]) and math.isfinite(found[1])):
                 return span
@@ -51,17 +52,17 @@ class Tables:
                 return found
             span = (min(span[0], found[0]), max(span[1], found[1]))
 
-    def covering(self, element: Element, span: Span) -> Table:
-        """A table for the log rates of this span."""
+    def covering(self, element: Element, span: Span, *, single: bool = False) -> Table:
+        """A table for the log rates of this span, which are float32s or not."""
         shape = [value for name, value in element.parameters.items() if name != "p"]  # p only shifts the log rates
-        key = (type(element), element.limit, shape)
+        key = (type(element), element.limit, shape, single)
         same = key == self._key
         if self._table is None or not same or not _covers(self._table, *span):
-            self._table = self._make(element, span, self._table if same else None)
+            self._table = self._make(element, span, single, self._table if same else None)
             self._key = key
         return self._table
 
-    def _make(self, element: Element, span: Span, old: Table | None) -> Table:
+    def _make(self, element: Element, span: Span, single: bool, old: Table | None) -> Table:
         """A new table; what an old one of the same element knows is taken over."""
         y = self.counts.astype(np.float64)
         if element.limit is not None:
@@ -70,7 +71,7 @@ class Tables:
         layout = self._layout(element.count_step)
         learn_shape = self._learn_shape and element.has_shape
         margin = _MARGIN_IF_MOVING if learn_shape else _MARGIN
-        step = element.rate_step
+        step = element.rate_step * (_SINGLE if single else 1.0)
         start, stop = math.floor((span[0] - margin) / step), math.ceil((span[1] + margin) / step)
         polynomials = np.empty((len(layout.tabulated), stop - start, 8))
         shape_polynomials = np.empty_like(polynomials) if learn_shape else np.empty((0, 0, 8))

@@ -13,6 +13,7 @@ from dcpf.kernels.aligned import aligned_copy, aligned_empty
 from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
 from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
 from dcpf.kernels.sweep import (
+    GROUP,
     HIGHEST,
     LOG_EVIDENCE,
     LOWEST,
@@ -157,14 +158,15 @@ def local_step(
     _, c = natural(element)
     factors, (user_shape, item_shape) = (W.geometric, H.geometric), shapes
     ratio = np.empty(len(block.by_item.indices), dtype=item_shape.dtype)
-    tallies = np.empty((len(user_shape), TALLIES))
+    groups = np.append(block.by_user.indptr[:-1:GROUP], block.by_user.indptr[-1])
+    tallies = np.empty((len(groups) - 1, TALLIES))
 
     def pass_by_users(table: Table) -> tuple[float, float]:
         out = (user_shape, ratio, tallies)
-        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, factors, shape_priors[0], out)
+        threads.run(sweep_users, groups, block.by_user, table, c, factors, shape_priors[0], out)
         return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
-    span = tables.run(element, expected, pass_by_users)
+    span = tables.run(element, expected, pass_by_users, single=ratio.dtype == np.float32)
     threads.run(sweep_items, block.by_item.indptr, block.by_item, ratio, factors, shape_priors[1], item_shape)
     totals = tallies.sum(axis=0).tolist()
     return Local(totals[LOG_EVIDENCE], totals[SESSIONS], totals[SHAPE], span)

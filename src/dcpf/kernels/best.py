@@ -7,7 +7,7 @@ that keys are ordered by score, and among equal scores the smaller column comes 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import bits_of_single, kernel
+from dcpf.kernels.jit import bits_of_single, step
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -16,25 +16,25 @@ _FEW = 48  # are sorted by insertion
 _COLUMN = 2**31 - 1  # the bits of a key that hold its column
 
 
-@kernel
+@step
 def key_of(score: np.float32, column: int) -> np.int64:
     """The key of a score that is not negative."""
     return (np.int64(bits_of_single(score)) << 31) | (_COLUMN - column)
 
 
-@kernel
+@step
 def score_of(key: int) -> np.float32:
     """The score that a key holds."""
     return np.int32(key >> 31).view(np.float32)
 
 
-@kernel
+@step
 def column_of(key: int) -> int:
     """The column that a key holds."""
     return _COLUMN - (key & _COLUMN)
 
 
-@kernel
+@step
 def partition(keys: Integers, start: int, stop: int, n: int) -> None:
     """Bring the n largest keys of start .. stop to its front, the smallest of these last (Hoare's selection)."""
     low, high, wanted = start, stop - 1, start + n - 1
@@ -69,7 +69,7 @@ def partition(keys: Integers, start: int, stop: int, n: int) -> None:
             high = j - 1
 
 
-@kernel
+@step
 def sort(keys: Integers, size: int) -> None:
     """Sort the first `size`, the largest first: halves, quarters and so on are parted, and the rest is insertion."""
     length = _FEW
@@ -88,7 +88,7 @@ def sort(keys: Integers, size: int) -> None:
         keys[place] = key
 
 
-@kernel
+@step
 def insert(columns: Integers, scores: Doubles, size: int, column: int, score: float) -> int:
     """Put one where it belongs in a ranked list, by score and then by column; how long the list is then."""
     place = size

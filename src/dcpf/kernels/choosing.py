@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import column_of, insert, key_of, partition, score_of, sort
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import step
 from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact, score_tile
 
 Singles = NDArray[np.float32]
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 _FIRST = 8  # tiles to begin with
 
 
-@kernel
+@step
 def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple[int, np.float32]:
     """Keep the keys of the largest rounded scores, the largest first: how many, and what no other is larger than.
 
@@ -54,7 +54,7 @@ def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple
     return size, least
 
 
-@kernel
+@step
 def rank_exactly(mine: Row, tiled: Tiled, kept: Integers, dropped: float, out: tuple[Integers, Doubles]) -> int:
     """Rank what was kept by exact scores: out = (columns, scores). How many there are.
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dcpf.kernels.jit import bits_of_float, bits_of_single, float_of_bits, kernel, single_of_bits
+from dcpf.kernels.jit import bits_of_float, bits_of_single, float_of_bits, single_of_bits, step
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # the leading bits of log 2: a multiple of it by a small integer is exact
@@ -13,7 +13,7 @@ _ROUNDER = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the nearest integ
 _HALF_LOG_2PI = 0.9189385332046727
 
 
-@kernel
+@step
 def fast_exp(x: float) -> float:
     """Equivalent to math.exp(x) to 2 ulp for -708 <= x <= 709; smaller x count as -708."""
     x = max(x, -708.0)
@@ -36,7 +36,7 @@ def fast_exp(x: float) -> float:
     return s * float_of_bits((bits_of_float(shifted) << 52) + 0x3FF0000000000000)
 
 
-@kernel
+@step
 def fast_log(x: float) -> float:
     """Equivalent to math.log(x) to 2 ulp for normal positive x."""
     bits = bits_of_float(x)
@@ -73,7 +73,7 @@ _SIXTH, _24TH, _120TH, _720TH, _5040TH = (np.float32(1.0 / n) for n in (6, 24, 1
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1.0 / n) for n in (3, 5, 7, 9))
 
 
-@kernel
+@step
 def fast_exp_single(x: np.float32) -> np.float32:
     """Equivalent to np.exp(x) to 2 ulp of a float32 for -87 <= x <= 88; smaller x count as -87."""
     x = max(x, _LOWEST_SINGLE)
@@ -91,7 +91,7 @@ def fast_exp_single(x: np.float32) -> np.float32:
     return s * single_of_bits((bits_of_single(shifted) << 23) + 0x3F800000)
 
 
-@kernel
+@step
 def fast_log_single(x: np.float32) -> np.float32:
     """Equivalent to np.log(x) to 2 ulp of a float32 for normal positive x."""
     bits = bits_of_single(x)
@@ -108,7 +108,7 @@ def fast_log_single(x: np.float32) -> np.float32:
     return exponent * _LN2_HIGH_SINGLE + (f - (half - s * (half + _TWO * z * r)) + exponent * _LN2_LOW_SINGLE)
 
 
-@kernel
+@step
 def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
     """What asymptotic series add to the leading terms, for z = 1 / inverse >= 8.
 
@@ -130,7 +130,7 @@ def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
     return -0.5 * inverse - w * d, g * inverse
 
 
-@kernel
+@step
 def log_gamma_and_digamma(x: float) -> tuple[float, float]:
     """(log Gamma(x), Psi(x)) for x > 0, sharing their logarithm; NaN for any other x."""
     if not x > 0.0:  # nor a loop as long as x is negative
@@ -149,7 +149,7 @@ def log_gamma_and_digamma(x: float) -> tuple[float, float]:
     return log_gamma, logarithm + digamma_tail - slope
 
 
-@kernel
+@step
 def log_rising(x: float, m: float) -> float:
     """log(Gamma(x + m) / Gamma(x)) for x > 0 and x + m > 0, without the cancellation of two large log-gammas.
 
@@ -164,7 +164,7 @@ def log_rising(x: float, m: float) -> float:
     return shift + (x - 0.5) * math.log1p(m / x) + m * (math.log(z) - 1.0) + tails
 
 
-@kernel
+@step
 def trigamma(x: float) -> float:
     """Psi'(x) for x > 0."""
     total = 0.0

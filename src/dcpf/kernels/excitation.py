@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
@@ -53,7 +53,7 @@ class Hits(NamedTuple):
     x: NDArray[np.float32]
 
 
-@kernel
+@step
 def hits_of(sources: NDArray[np.int32], users: Integers, given: Exciting, where: NDArray[np.int32]) -> Hits:
     """The hits of one item; `where` is scratch of -1, one for each item."""
     n_items = len(where)
@@ -151,7 +151,7 @@ def learn_strengths(
                 break
 
 
-@kernel
+@step
 def add_hits(hits: Hits, strength: NDArray[np.float32], base: Doubles, out: Doubles) -> None:
     """out[r] = base[r] + the excitation of the r-th user."""
     e = 0
@@ -163,7 +163,7 @@ def add_hits(hits: Hits, strength: NDArray[np.float32], base: Doubles, out: Doub
         out[r] = total
 
 
-@kernel
+@step
 def share_out(hits: Hits, n: Doubles, lam: Doubles, share: Doubles) -> None:
     """share[k] = sum_u x_uk E[n_u] / lam_u over the users who have source k."""
     for k in range(len(share)):
@@ -176,14 +176,14 @@ def share_out(hits: Hits, n: Doubles, lam: Doubles, share: Doubles) -> None:
             e += 1
 
 
-@kernel
+@step
 def spread(given: Exciting, u: int, sign: float, dense: Doubles) -> None:
     """Put x of a row into a dense vector (sign 1), or clear it again (sign 0)."""
     for e in range(given.indptr[u], given.indptr[u + 1]):
         dense[given.indices[e]] = sign * np.float64(given.x[e])
 
 
-@kernel
+@step
 def excited(lists: Lists, i: int, dense: Doubles) -> float:
     """sum_j x_j s_ji in float64; `dense` has a 0 more, for sources that are no items."""
     total = 0.0
@@ -233,7 +233,7 @@ def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> No
                 free[j] += 1
 
 
-@kernel
+@step
 def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
     """out[p] += sum_j x_uj s_jp, for all places p. A sum has the bits of `excited`: its terms come alike.
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.elementary import digamma_and_log_gamma_tails, fast_exp, fast_exp_single, fast_log
-from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.jit import kernel, summing_step
 
 # Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
 BLOCK = 128
@@ -145,7 +145,7 @@ def gamma_moments_single(
             row_bounds[u] = bound + constant + n * shape_prior * math.log(row_rate[u])
 
 
-@summing_kernel
+@summing_step
 def log_of_singles(x: NDArray[np.float32]) -> float:
     """Equivalent to sum(log(x)) of a multiple of 8 numbers from 1e-19 to 1e19, whose products of 2 are float32s."""
     n = len(x) // 8
@@ -157,7 +157,7 @@ def log_of_singles(x: NDArray[np.float32]) -> float:
     return total
 
 
-@summing_kernel
+@summing_step
 def single_totals(mean: NDArray[np.float32], part: NDArray[np.float32]) -> tuple[float, float]:
     """(sum(mean), sum(part)) of numbers in float32, summed in float64."""
     total, bound = 0.0, 0.0
@@ -186,7 +186,7 @@ def gamma_means(
                 block_means[block, k] += np.float64(shape[u, k] / (b + column[k]))
 
 
-@summing_kernel
+@summing_step
 def row_totals(
     shape: NDArray[np.floating],
     mean: NDArray[np.float64],
@@ -205,7 +205,7 @@ def row_totals(
     return total, bound - b * total, shapes
 
 
-@summing_kernel
+@summing_step
 def log_of_product(x: NDArray[np.float64], together: int) -> float:
     """Equivalent to sum(log(x)), with one logarithm for each `together` (2 or 8) of a multiple of 8 numbers."""
     n = len(x) // together

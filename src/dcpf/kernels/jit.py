@@ -1,5 +1,6 @@
 """The one place where a Python function becomes machine code."""
 
+import functools
 import gc
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import event, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 _NOWHERE_TO_KEEP = (
     "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
@@ -22,32 +23,42 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain
 # Python threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 
 def kernel(function: F) -> F:
-    """Compile a loop whose arithmetic is done in the order in which it is written; a * b + c may be one operation."""
-    return _compiled(function, {"fastmath": {"contract"}})
+    """Compile a loop that Python calls. Sums are done in the order as written; a * b + c may be one operation."""
+    options = _OPTIONS | {"nogil": True, "no_cfunc_wrapper": True, "fastmath": {"contract"}}
+    try:
+        compiled: F = numba.njit(**options, cache=True)(function)
+    except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
+        _homeless.append(function.__name__)
+        compiled = numba.njit(**options)(function)
+    return compiled
 
 
-def summing_kernel(function: F) -> F:
+def step(function: F) -> F:
+    """Compile what kernels alone call, with their arithmetic: an entry for Python would take long to compile."""
+    return _step(function, {"fastmath": {"contract"}})
+
+
+def summing_step(function: F) -> F:
     """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
 
     It becomes part of the kernels that call it, and allocates nothing: to hand over arrays, and to count who holds
     them, takes longer than a short loop does. A loop that adds up must not store: where arrays lie close to each
     other, the compiler would have it run one by one, and the sum would have other bits.
     """
-    options = {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False}
-    return _compiled(function, options)
+    return _step(function, {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False})
 
 
-def _compiled(function: F, options: dict[str, Any]) -> F:
-    try:
-        compiled: F = numba.njit(**_OPTIONS, **options, cache=True)(function)
-    except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
-        _homeless.append(function.__name__)
-        compiled = numba.njit(**_OPTIONS, **options)(function)
-    return compiled
+def _step(function: F, options: dict[str, Any]) -> F:
+    @functools.wraps(function)
+    def called(*arguments: Any) -> Any:
+        raise TypeError(f"{function.__name__} is a step of compiled kernels, which alone can call it")
+
+    cast(Any, overload)(called, jit_options=_OPTIONS | options, strict=False)(lambda *arguments: function)
+    return cast(F, called)
 
 
 class _Pause(event.Listener):

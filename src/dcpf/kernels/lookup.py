@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.jit import kernel, step, summing_step
 
 Floats = NDArray[np.floating]
 Integers = NDArray[np.integer]
@@ -32,7 +32,7 @@ def stored_values(
                 out[r, j - first[r]] = data[place] if place >= 0 else 0
 
 
-@kernel
+@step
 def find(indices: Integers, low: int, high: int, wanted: int) -> int:
     """Where this index stands among the ascending ones from `low` to `high`, or -1."""
     end = high
@@ -61,7 +61,7 @@ def pair_rates(
             out[e] = exact_score(W, u, H, indices[e])
 
 
-@summing_kernel
+@summing_step
 def exact_score(W: Floats, row: int, H: Floats, column: int) -> float:
     """sum_k w_k h_k, the products and the sum in float64."""
     total = 0.0

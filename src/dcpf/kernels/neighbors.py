@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import column_of, key_of, partition
-from dcpf.kernels.jit import kernel, single_of_bits
+from dcpf.kernels.jit import kernel, single_of_bits, step
 
 Integers = NDArray[np.integer]
 
@@ -78,7 +78,7 @@ def choose_sources(
             sources[i, k], affinity[i, k] = n_items, 0.0
 
 
-@kernel
+@step
 def ascend(keys: NDArray[np.int64], size: int) -> None:
     """Sort the first `size`, which are some hundreds, the smallest first."""
     for last in range(1, size):

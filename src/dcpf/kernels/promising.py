@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import column_of, insert, key_of, partition, sort
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import step
 from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact
 
 Doubles = NDArray[np.float64]
@@ -19,7 +19,7 @@ _HALVINGS = 9  # of where it is sought
 _BELOW = 1.0 - 1e-9  # so that no rounding in float64 matters
 
 
-@kernel
+@step
 def rank_promising(mine: Row, tiled: Tiled, most: float, kept: Integers, out: tuple[Integers, Doubles]) -> int:
     """Rank the columns that can be among the best: out = (columns, scores). How many there are.
 
@@ -44,7 +44,7 @@ def rank_promising(mine: Row, tiled: Tiled, most: float, kept: Integers, out: tu
     return found
 
 
-@kernel
+@step
 def promising(mine: Row, least: float, out: Integers) -> int:
     """The places whose scores can be this large, ascending; how many, or -1 if `out` is too short for them."""
     size = 0
@@ -59,7 +59,7 @@ def promising(mine: Row, least: float, out: Integers) -> int:
     return size
 
 
-@kernel
+@step
 def nth_added(mine: Row, n: int, most: float) -> float:
     """What n or a few more of those added are larger than; 0 if they differ too much."""
     large = np.empty(len(mine.added) + 1)

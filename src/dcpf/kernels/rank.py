@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.choosing import choose, rank_exactly
 from dcpf.kernels.excitation import Exciting, Targets, excite
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.promising import rank_promising
 from dcpf.kernels.tiles import WIDTH, Row, Tiled, bound_tiles, clear, more_than, tops_of
 
@@ -67,7 +67,7 @@ def rank_rows(
         clear(added, tops)
 
 
-@kernel
+@step
 def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Doubles, value: float) -> None:
     """Put this where a row excludes a column, and where there is none."""
     for e in range(excluded.indptr[row], excluded.indptr[row + 1]):
@@ -76,7 +76,7 @@ def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Doubles
         added[place] = value
 
 
-@kernel
+@step
 def unit_of(W: Floats, row: int, scale: float, most: float) -> float:
     """What the scores of a row are divided by, so that they and their parts are in the range of float32."""
     unit = most

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.elementary import fast_exp
-from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.jit import step, summing_step
 
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 42.0  # a term smaller than the largest by this exponent adds nothing to a float64
 
 
-@kernel
+@step
 def weights_of_terms(terms: Floats, weights: Floats) -> tuple[float, float]:
     """Weights = exp(terms - peak), not normalised; returns (peak, log of their sum)."""
     peak = terms[0]
@@ -27,7 +27,7 @@ def weights_of_terms(terms: Floats, weights: Floats) -> tuple[float, float]:
     return peak, math.log(total)
 
 
-@summing_kernel
+@summing_step
 def moments(weights: Floats, n: Floats, total: float) -> tuple[float, float, float]:
     """The mean of n, and its second and third central moment, with weights that sum to `total`."""
     mean, m2, m3 = 0.0, 0.0, 0.0
@@ -41,7 +41,7 @@ def moments(weights: Floats, n: Floats, total: float) -> tuple[float, float, flo
     return mean, m2 / total, m3 / total
 
 
-@summing_kernel
+@summing_step
 def joint_moments(
     weights: Floats, n: Floats, mean: float, m: Floats, total: float
 ) -> tuple[float, float, float, float]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, summing_kernel
+from dcpf.kernels.jit import kernel, step, summing_step
 from dcpf.kernels.vectors import ENTRY_BITS, TOGETHER, mixed_line, polynomials
 
 POINTS = TOGETHER  # tabulated counts that are combined for a count in between
@@ -39,7 +39,7 @@ class Table(NamedTuple):
     shape_polynomials: NDArray[np.float64]  # the same for d log Z / d log(shape); empty when no shape is learned
 
 
-@summing_kernel
+@summing_step
 def look_up(
     table: Table,
     codes: NDArray[np.int32],
@@ -60,15 +60,8 @@ def look_up(
         log_evidence += t[e]
     for e in range(len(codes)):
         mean[e] = 1.0
-    per_interval, intervals = 1.0 / table.step, table.polynomials.shape[1]
-    lowest, highest, count = np.inf, -np.inf, 0
-    for e in range(len(codes)):
-        if codes[e] >= table.own:
-            lowest, highest = min(lowest, t[e]), max(highest, t[e])
-            if codes[e] < table.large:
-                k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
-                jobs[count] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | e
-                count += 1
+    lowest, highest, count = put_jobs(table, codes, t, jobs)
+    per_interval = 1.0 / table.step
     if count > 0:
         learns_shape = table.shape_polynomials.shape[0] > 0
         beside = table.shape_polynomials if learns_shape else table.polynomials
@@ -85,7 +78,36 @@ def look_up(
     return log_evidence, sessions, shapes, lowest, highest
 
 
-@kernel
+@summing_step
+def put_jobs(
+    table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], jobs: NDArray[np.int64]
+) -> tuple[float, float, int]:
+    """The jobs of counts with polynomials of their own, whose t becomes a place in an interval.
+
+    Returns the lowest and highest t that is looked up, and how many jobs there are.
+    """
+    per_interval, intervals = 1.0 / table.step, table.polynomials.shape[1]
+    lowest, highest, others, count = np.inf, -np.inf, 0, 0
+    for e in range(len(codes)):
+        others += (codes[e] < table.own) | (codes[e] >= table.large)
+    if others == 0:  # as in most rows of a fit: then these loops become vectors
+        for e in range(len(codes)):
+            lowest, highest = min(lowest, t[e]), max(highest, t[e])
+        for e in range(len(codes)):
+            k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
+            jobs[e] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | e
+        return lowest, highest, len(codes)
+    for e in range(len(codes)):
+        if codes[e] >= table.own:
+            lowest, highest = min(lowest, t[e]), max(highest, t[e])
+            if codes[e] < table.large:
+                k, t[e] = place_of(t[e] * per_interval, table.start, intervals)
+                jobs[count] = ((codes[e] - table.own) * intervals + k) << ENTRY_BITS | e
+                count += 1
+    return lowest, highest, count
+
+
+@step
 def straight_lines(
     table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> tuple[float, float]:
@@ -99,7 +121,7 @@ def straight_lines(
     return log_evidence, sessions
 
 
-@kernel
+@step
 def look_up_large(
     table: Table, codes: NDArray[np.int32], t: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> tuple[float, float, float]:
@@ -123,7 +145,7 @@ def look_up_large(
     return log_evidence, sessions, shapes
 
 
-@summing_kernel
+@summing_step
 def place_of(x: float, start: int, intervals: int) -> tuple[int, float]:
     """Which interval a log rate of x steps lies in, and where in it, from 0 to 1."""
     whole = np.floor(x)
@@ -135,7 +157,7 @@ def place_of(x: float, start: int, intervals: int) -> tuple[int, float]:
 # Both in Estrin's order: coefficients in pairs, pairs of these, which need not wait for each other
 
 
-@summing_kernel
+@summing_step
 def value_at(p: Any, x: float) -> float:
     """Equivalent to sum(p[j] * x**j) for eight coefficients."""
     x2 = x * x
@@ -144,7 +166,7 @@ def value_at(p: Any, x: float) -> float:
     return low + high * (x2 * x2)
 
 
-@summing_kernel
+@summing_step
 def slope_at(p: Any, x: float) -> float:
     """Equivalent to sum(j * p[j] * x**(j - 1)) for eight coefficients."""
     x2 = x * x

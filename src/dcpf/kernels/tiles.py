@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import key_of
-from dcpf.kernels.jit import kernel
+from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.lookup import exact_score
 
 Floats = NDArray[np.floating]
@@ -70,7 +70,7 @@ def largest_of_tiles(start: int, stop: int, tiles: Singles, largest: Singles) ->
             largest[t // WIDTH, k, t % WIDTH] = most
 
 
-@kernel
+@step
 def bound_tiles(mine: Row, largest: Singles, error: tuple[np.float32, np.float32], bounds: Integers) -> None:
     """Write mine.reach, and bounds[t] = the key of what no rounded score in tile t exceeds.
 
@@ -85,33 +85,33 @@ def bound_tiles(mine: Row, largest: Singles, error: tuple[np.float32, np.float32
             bounds[t] = key_of(more_than(rounded[t - first] + np.float32(mine.tops[t] / mine.unit), error), t)
 
 
-@kernel
+@step
 def more_than(rounded: Any, error: tuple[np.float32, np.float32]) -> Any:
     """What an exact score does not exceed whose rounded one is this; error = (of itself, beside that)."""
     return rounded * (np.float32(1.0) + error[0]) + error[1] if rounded >= 0.0 else rounded
 
 
-@kernel
+@step
 def exact(mine: Row, tiled: Tiled, place: int) -> float:
     """The score of a place in float64."""
     score: float = exact_score(mine.W, mine.number, tiled.H, tiled.order[place]) + mine.added[place]
     return score
 
 
-@kernel
+@step
 def score_tile(w: Singles, tile: Singles, out: Singles) -> None:
     """out[j] = sum_k w_k tile[k, j]; the number of components is a multiple of STEP."""
     for j in range(WIDTH):
         out[j] = 0.0
-    for step in range(len(w) // STEP):
-        k = STEP * step
+    for four in range(len(w) // STEP):
+        k = STEP * four
         w0, w1, w2, w3 = w[k], w[k + 1], w[k + 2], w[k + 3]
         h0, h1, h2, h3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]  # rows, or it is not vectorised
         for j in range(WIDTH):
             out[j] += w0 * h0[j] + w1 * h1[j] + w2 * h2[j] + w3 * h3[j]
 
 
-@kernel
+@step
 def tops_of(added: Doubles, tops: Doubles) -> float:
     """The largest of each tile and 0, and of all."""
     half, quarter = WIDTH // 2, WIDTH // 4
@@ -132,7 +132,7 @@ def tops_of(added: Doubles, tops: Doubles) -> float:
     return most
 
 
-@kernel
+@step
 def clear(added: Doubles, tops: Doubles) -> None:
     """Make both zeros again."""
     for t in range(len(tops)):

@@ -5,6 +5,7 @@ whose length it does not know. Here a vector is a line, which LLVM cuts into wha
 the last whole line are left to the caller; factors of a fit have none (kernels/aligned.py).
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,10 +14,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import summing_kernel
+from dcpf.kernels.jit import summing_step
 
 LINE = 64  # bytes
 TOGETHER = 8  # rows that are gone through side by side
+_WIDTH = 4  # lines of a row that are gone through side by side
 ENTRY_BITS = 32  # of a job of `polynomials`, which has a row in the higher ones
 
 _same_type: Callable[..., Any] = types.UniTuple  # a tuple of so many of one type
@@ -93,10 +95,11 @@ class _Lines:
         builder.cbranch(builder.icmp_signed("<", line, count), inside, after)
         builder.position_at_end(inside)
         new = [builder.add(line, _INT64(1)), *step(line, values)]
+        end = builder.block  # of another loop, if there is one inside
         builder.branch(head)
         for phi, start, again in zip([line, *values], [_INT64(0), *first], new, strict=True):
             phi.add_incoming(start, before)
-            phi.add_incoming(again, inside)
+            phi.add_incoming(again, end)
         builder.position_at_end(after)
         return values
 
@@ -136,11 +139,21 @@ def _dots(typing_context: Any, eW: Any, u: Any, eH: Any, items: Any, first: Any,
         numbers = [context.cast(builder, lines.item(who, place), items.dtype, types.int64) for place in places]
         w, rows = lines.row(W, arguments[1]), [lines.row(H, number) for number in numbers]
 
-        def step(line: Any, sums: list[Any]) -> list[Any]:
-            x = lines.load(w, line)
-            return [lines.plus(lines.times(x, lines.load(h, line)), s) for h, s in zip(rows, sums, strict=True)]
+        def product(first: Any, count: int, sums: list[Any]) -> list[Any]:
+            """So many lines of each row, which are fetched together."""
+            these = [builder.add(first, _INT64(i)) for i in range(count)]
+            x, new = [lines.load(w, line) for line in these], list(sums)
+            for i, j in itertools.product(range(TOGETHER), range(count)):
+                new[i] = lines.plus(lines.times(x[j], lines.load(rows[i], these[j])), new[i])
+            return new
 
-        found = lines.sums(lines.for_each(lines.count(H), [lines.zero] * TOGETHER, step))
+        one = _INT64(1)
+        pairs, left = builder.lshr(lines.count(H), one), builder.and_(lines.count(H), one)
+        last = builder.shl(pairs, one)
+        sums = lines.for_each(
+            pairs, [lines.zero] * TOGETHER, lambda pair, sums: product(builder.shl(pair, one), 2, sums)
+        )
+        found = lines.sums(lines.for_each(left, sums, lambda _, sums: product(last, 1, sums)))
         if out.dtype != eH.dtype:
             found = builder.fpext(found, ir.VectorType(ir.DoubleType(), TOGETHER))
         where = builder.bitcast(builder.gep(to.data, [arguments[4]]), found.type.as_pointer())
@@ -150,31 +163,42 @@ def _dots(typing_context: Any, eW: Any, u: Any, eH: Any, items: Any, first: Any,
     return types.void(eW, types.int64, eH, items, types.int64, out), generate
 
 
-def _adding(count: int) -> Callable[..., None]:
-    """The loop that adds so many rows at a time."""
+def _add_rows(typing_context: Any, weights: Any, rows: Any, begin: Any, end: Any, factors: Any, sums: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = _Lines(context, builder, factors.dtype)
+        w, r, F, out = (lines.array(signature.args[i], arguments[i]) for i in (0, 1, 4, 5))
+        begin, size = arguments[2], builder.sub(arguments[3], arguments[2])
 
-    def add(typing_context: Any, weights: Any, rows: Any, first: Any, factors: Any, sums: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            lines = _Lines(context, builder, factors.dtype)
-            w, r, F, out = (lines.array(signature.args[i], arguments[i]) for i in (0, 1, 3, 4))
-            places = [builder.add(arguments[2], _INT64(j)) for j in range(count)]
-            weight = [lines.all_of(lines.item(w, place)) for place in places]
-            numbers = [context.cast(builder, lines.item(r, place), rows.dtype, types.int64) for place in places]
-            row = [lines.row(F, number) for number in numbers]
+        def add(first: Any, width: int) -> list[Any]:
+            """Some lines of all rows, whose sums stay where they can be added to."""
+            these = [builder.add(first, _INT64(i)) for i in range(width)]
 
-            def step(line: Any, nothing: list[Any]) -> list[Any]:
-                total, beside = lines.load(out.data, line), lines.zero
-                for j in range(count):
-                    total, beside = beside, lines.plus(lines.times(weight[j], lines.load(row[j], line)), total)
-                lines.store(lines.plus(total, beside), out.data, line)
-                return nothing
+            def one(number: Any, totals: list[Any]) -> list[Any]:
+                place = builder.add(begin, number)
+                weight = lines.all_of(lines.item(w, place))
+                row = lines.row(F, context.cast(builder, lines.item(r, place), rows.dtype, types.int64))
+                return [
+                    lines.plus(lines.times(weight, lines.load(row, line)), total)
+                    for line, total in zip(these, totals, strict=True)
+                ]
 
-            lines.for_each(lines.count(F), [], step)
-            return context.get_dummy_value()
+            for line, total in zip(these, lines.for_each(size, [lines.zero] * width, one), strict=True):
+                lines.store(total, out.data, line)
+            return []
 
-        return types.void(weights, rows, types.int64, factors, sums), generate
+        count, width = lines.count(F), _INT64(_WIDTH)
+        enough = builder.icmp_signed(">=", count, width)
+        blocks = builder.select(enough, builder.udiv(builder.add(count, _INT64(_WIDTH - 1)), width), _INT64(0))
 
-    return cast(Callable[..., None], intrinsic(add))
+        def block(number: Any, nothing: list[Any]) -> list[Any]:
+            first, last = builder.mul(number, width), builder.sub(count, width)  # the last ones again, if need be
+            return add(builder.select(builder.icmp_signed("<", first, last), first, last), _WIDTH)
+
+        lines.for_each(blocks, [], block)
+        lines.for_each(builder.select(enough, _INT64(0), count), [], lambda line, nothing: add(line, 1))
+        return context.get_dummy_value()
+
+    return types.void(weights, rows, types.int64, types.int64, factors, sums), generate
 
 
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
@@ -246,20 +270,19 @@ def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first:
 
 # Over whole lines of columns, of which a row has n:
 # dots(eW, u, eH, items, first, out): out[j] = eW[u, :n] @ eH[items[j], :n] for TOGETHER places j from `first` on
-# add_row(weights, rows, j, factors, sums): sums[:n] += weights[j] * factors[rows[j], :n]
-# add_rows(weights, rows, first, factors, sums): the same for TOGETHER places j from `first` on
+# add_rows(weights, rows, begin, end, factors, sums): sums[:n] = weights[begin:end] @ factors[rows[begin:end], :n]
 # polynomials(P, Q, jobs, count, x, slopes), for rows of one line: of the jobs row * 2**ENTRY_BITS + entry, puts the
 #   slope of the polynomial with coefficients P[row] at x[entry] into slopes[entry]; gives the sum of the values of
 #   these polynomials, of their slopes, and of the values of those of Q[row]
 # mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 dots: Callable[..., None] = intrinsic(_dots)
-add_row, add_rows = _adding(1), _adding(TOGETHER)
+add_rows: Callable[..., None] = intrinsic(_add_rows)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
 polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
 _prefetch_line: Callable[..., None] = intrinsic(_prefetch)
 
 
-@summing_kernel
+@summing_step
 def fetch(array: NDArray[Any], start: int, stop: int) -> None:
     """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
     for place in range(start, stop, LINE // array.itemsize):
