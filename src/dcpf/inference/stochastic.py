@@ -24,7 +24,7 @@ from dcpf.kernels.threads import Threads
 
 # Found by trial on plays, invoices, check-ins and words, as the learning rate was.
 _LOCAL_ITERATIONS, _LOCAL_TOL = 20, 1e-3  # q(w) of a batch need not be exact where q(H) is far from it
-_UNDECIDED = 3.0  # passes in which E[h] stands for exp(E[log h])
+_UNDECIDED = 10.0  # passes in which E[h] stands for exp(E[log h])
 _CERTAIN = 20.0  # a shape with which exp(E[log h]) is nearly E[h], so that nothing is decided before the first batch
 
 
