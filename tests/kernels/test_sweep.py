@@ -27,6 +27,7 @@ from dcpf.kernels.threads import Threads
 add_weighted_rows = compiled(steps.add_weighted_rows)
 log_rates = compiled(steps.log_rates)
 rates = compiled(steps.rates)
+sum_of_logs = compiled(steps.sum_of_logs)
 
 PRIOR = 0.3
 C = -0.4
@@ -182,6 +183,16 @@ def test_rates_are_products_with_picked_rows(length, n, dtype):
     wanted = eH[items].astype(np.float64) @ eW[2].astype(np.float64)
     np.testing.assert_allclose(out[:-1], wanted, rtol=20 * np.finfo(dtype).eps)
     assert np.isnan(out[-1])
+
+
+@DTYPES
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 8, 31, 100])
+def test_the_sum_of_logarithms_is_that_of_all_rates(length, dtype):
+    lam = np.exp(np.random.default_rng(length).uniform(-80.0, 80.0, length)).astype(dtype)
+    assert sum_of_logs(lam) == pytest.approx(np.log(lam.astype(np.float64)).sum(), rel=1e-13, abs=1e-11)
+    for bad in (np.inf, np.nan):
+        for place in range(length):
+            assert np.isnan(sum_of_logs(np.where(np.arange(length) == place, dtype(bad), lam)))
 
 
 @DTYPES

@@ -21,13 +21,13 @@ _homeless: list[str] = []  # kernels whose machine code is compiled in each proc
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain
-# Python threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}  # of kernels and of their steps
 
 
 def kernel(function: F) -> F:
     """Compile a loop that Python calls. Sums are done in the order as written; a * b + c may be one operation."""
+    # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain Python
+    # threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
     options = _OPTIONS | {"nogil": True, "no_cfunc_wrapper": True, "fastmath": {"contract"}}
     try:
         compiled: F = numba.njit(**options, cache=True)(function)
