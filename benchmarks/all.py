@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 # Program: its arguments, and with --data those for real data sets, whose files are in that folder.
 PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "iteration": ([], ["--counts", "lastfm_hetrec2011.parquet"]),
-    "fitting": ([], []),
+    "fitting": (["--starts", "8"], []),
     "quality": ([], ["--counts", "tps_gouvert_small.parquet"]),
     "streaming": (
         [],

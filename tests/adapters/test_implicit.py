@@ -18,7 +18,7 @@ PLAYS = sparse.csr_matrix(listening_data(np.random.default_rng(0), n_users=60, n
 
 
 def made(**parameters: Any) -> DiscreteCompoundPoissonFactorization:
-    return DiscreteCompoundPoissonFactorization(**({"factors": 4, "iterations": 60, "random_state": 0} | parameters))
+    return DiscreteCompoundPoissonFactorization(**({"factors": 4, "iterations": 200, "random_state": 0} | parameters))
 
 
 def fitted(**parameters: Any) -> DiscreteCompoundPoissonFactorization:

@@ -38,6 +38,12 @@ def test_it_is_far_ahead_of_as_many_plain_iterations(element: str) -> None:
     assert long - quick < 0.5 * (long - plain)
 
 
+def test_the_first_sixteen_iterations_are_plain() -> None:
+    quick, plain = fitted(max_iter=18).bounds_, fitted(max_iter=18, accelerate=False).bounds_
+    np.testing.assert_array_equal(quick[:16], plain[:16])
+    assert quick[-1] > plain[-1]
+
+
 def test_the_state_has_the_bound_that_is_told() -> None:
     """Whether a push was kept or not, the parameters are those at which the bound was found."""
     model = fitted(max_iter=30)
@@ -73,7 +79,7 @@ def test_a_push_that_lowers_the_bound_is_taken_back() -> None:
         ascents = [kind(users, element, settings, threads) for kind in (Ascent, Suspicious)]
         plain = iterate(ascents[0], ascents[0].begin(start, element))
         wary = accelerate(ascents[1], ascents[1].begin(start, element))
-        for _ in range(6):
+        for _ in range(24):  # pushes are tried from the 17th on
             one, other = next(plain), next(wary)
             assert one.bound == other.bound
             assert one.W.shape.tobytes() == other.W.shape.tobytes()
