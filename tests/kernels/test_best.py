@@ -12,16 +12,34 @@ insert = compiled(best.insert)
 partition = compiled(best.partition)
 score_of = compiled(best.score_of)
 sort = compiled(best.sort)
+sort_best = compiled(best.sort_best)
 
 KEYS = st.lists(st.integers(0, 2**62) | st.integers(0, 9), min_size=1, max_size=200)
 
 
+def distinct_keys(seed: int, size: int) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(3 * size)[:size] * 2**40
+
+
 @settings(deadline=None)
-@given(KEYS)
-def test_sort_puts_the_largest_first(keys: list[int]) -> None:
-    array = np.array(keys)
-    sort(array, len(keys))
-    assert array.tolist() == sorted(keys, reverse=True)
+@given(st.integers(0, 99), st.integers(1, 1200), st.data())
+def test_sort_puts_the_largest_first_and_leaves_the_rest(seed: int, length: int, data: st.DataObject) -> None:
+    keys, size = distinct_keys(seed, length), data.draw(st.integers(0, length))
+    array = keys.copy()
+    sort(array, size)
+    assert array[:size].tolist() == sorted(keys[:size].tolist(), reverse=True)
+    assert array[size:].tolist() == keys[size:].tolist()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.integers(1, 1200), st.data())
+def test_sort_best_brings_the_largest_to_the_front_in_order(seed: int, length: int, data: st.DataObject) -> None:
+    keys, size = distinct_keys(seed, length), data.draw(st.integers(1, length))
+    n = data.draw(st.integers(1, size))
+    array = keys.copy()
+    sort_best(array, size, n)
+    assert array[:n].tolist() == sorted(keys[:size].tolist(), reverse=True)[:n]
+    assert sorted(array.tolist()) == sorted(keys.tolist())
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ from dcpf.kernels.jit import bits_of_single, step
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_FEW = 48  # are sorted by insertion
+_FEW = 256  # are compared with one another, which is quick: nothing for the processor to guess
 _COLUMN = 2**31 - 1  # the bits of a key that hold its column
 
 
@@ -71,7 +71,7 @@ def partition(keys: Integers, start: int, stop: int, n: int) -> None:
 
 @step
 def sort(keys: Integers, size: int) -> None:
-    """Sort the first `size`, the largest first: halves, quarters and so on are parted, and the rest is insertion."""
+    """Sort the first `size`, the largest first: halves, quarters and so on are parted, until a part has few."""
     length = _FEW
     while length < size:
         length *= 2
@@ -80,12 +80,28 @@ def sort(keys: Integers, size: int) -> None:
         for start in range(0, size - half, length):
             partition(keys, start, min(start + length, size), half)
         length = half
-    for last in range(1, size):
-        place, key = last, keys[last]
-        while place > 0 and keys[place - 1] < key:
-            keys[place] = keys[place - 1]
-            place -= 1
+    for start in range(0, size, length):
+        sort_few(keys[start : min(start + length, size)])
+
+
+@step
+def sort_few(keys: Integers) -> None:
+    """The place of a key is the number of those that are larger: no two are alike, since each holds its column."""
+    unsorted = keys.copy()
+    for i in range(len(unsorted)):
+        key, place = unsorted[i], 0
+        for j in range(len(unsorted)):
+            place += int(unsorted[j] > key)
         keys[place] = key
+
+
+@step
+def sort_best(keys: Integers, size: int, n: int) -> None:
+    """Bring the n largest of the first `size` to the front, the largest first."""
+    if size > n + n // 2:
+        partition(keys, 0, size, n)
+        size = n
+    sort(keys, size)
 
 
 @step

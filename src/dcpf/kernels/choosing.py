@@ -6,7 +6,7 @@ Rounded scores only choose whom to score exactly. The ranking is that of the exa
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import column_of, insert, key_of, partition, score_of, sort
+from dcpf.kernels.best import column_of, insert, key_of, partition, score_of, sort_best
 from dcpf.kernels.jit import step
 from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact, score_tile
 
@@ -29,8 +29,7 @@ def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple
     sorted_, step = 0, _FIRST + stay // WIDTH
     while sorted_ < n_tiles and (sorted_ == 0 or score_of(bounds[sorted_ - 1]) > least):
         step = min(step, n_tiles - sorted_)
-        partition(bounds, sorted_, n_tiles, step)
-        sort(bounds[sorted_ : sorted_ + step], step)
+        sort_best(bounds[sorted_:], n_tiles - sorted_, step)
         for next_ in range(sorted_, sorted_ + step):
             if score_of(bounds[next_]) <= least:
                 break
@@ -47,11 +46,8 @@ def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple
                 size, least = stay, score_of(kept[stay - 1])
         sorted_ += step
         step *= 2
-    if size > stay:
-        partition(kept, 0, size, stay)
-        size, least = stay, score_of(kept[stay - 1])
-    sort(kept, size)
-    return size, least
+    sort_best(kept, size, stay)
+    return (stay, score_of(kept[stay - 1])) if size > stay else (size, least)
 
 
 @step

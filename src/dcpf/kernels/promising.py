@@ -7,15 +7,17 @@ bounds on w . h of their tiles, few columns can reach that. These are scored exa
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import column_of, insert, key_of, partition, sort
+from dcpf.kernels.best import column_of, insert, key_of, sort_best
 from dcpf.kernels.jit import step
 from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact
+from dcpf.kernels.vectors import fetch
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _PARTS = 8.0  # the n-th largest is sought above the largest divided by this, or by its square
 _HALVINGS = 9  # of where it is sought
+_AHEAD = 6  # columns whose factors are fetched meanwhile
 _BELOW = 1.0 - 1e-9  # so that no rounding in float64 matters
 
 
@@ -32,11 +34,12 @@ def rank_promising(mine: Row, tiled: Tiled, most: float, kept: Integers, out: tu
         return -1
     all_scores, keys = np.empty(size), np.empty(size, np.int64)
     for c in range(size):
+        soon = tiled.order[kept[min(c + _AHEAD, size - 1)]]
+        fetch(tiled.H[soon], 0, tiled.H.shape[1])
         all_scores[c] = exact(mine, tiled, kept[c])
     for c in range(size):
         keys[c] = key_of(np.float32(all_scores[c] / mine.unit), c)
-    partition(keys, 0, size, len(columns))
-    sort(keys, len(columns))
+    sort_best(keys, size, len(columns))
     found = 0
     for place in range(size):  # nearly in order
         c = column_of(keys[place])

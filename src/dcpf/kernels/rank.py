@@ -9,7 +9,7 @@ from dcpf.kernels.choosing import choose, rank_exactly
 from dcpf.kernels.excitation import Exciting, Targets, excite
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.promising import rank_promising
-from dcpf.kernels.tiles import WIDTH, Row, Tiled, bound_tiles, clear, more_than, tops_of
+from dcpf.kernels.tiles import WIDTH, Row, Tiled, bound_tiles, clear, more_than, reach_of_tiles, tops_of
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -55,10 +55,11 @@ def rank_rows(
         mine = Row(W, row, unit_of(W, row, tiled.scale, most), w, added, tops, reach)
         for k in range(W.shape[1]):
             w[k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
-        bound_tiles(mine, tiled.largest, error, bounds)
+        reach_of_tiles(mine, tiled.largest, error)
         lists = (columns[row], scores[row])
         found = rank_promising(mine, tiled, most, many, lists) if most > 0.0 else -1
         if found < 0:
+            bound_tiles(mine, error, bounds)
             size, least = choose(mine, tiled.tiles, bounds, kept)
             dropped = mine.unit * more_than(np.float64(least), error)
             found = rank_exactly(mine, tiled, kept[:size], dropped, lists)

@@ -71,18 +71,21 @@ def largest_of_tiles(start: int, stop: int, tiles: Singles, largest: Singles) ->
 
 
 @step
-def bound_tiles(mine: Row, largest: Singles, error: tuple[np.float32, np.float32], bounds: Integers) -> None:
-    """Write mine.reach, and bounds[t] = the key of what no rounded score in tile t exceeds.
-
-    Nor does any exact score that is divided by the unit.
-    """
+def reach_of_tiles(mine: Row, largest: Singles, error: tuple[np.float32, np.float32]) -> None:
+    """Write mine.reach."""
     rounded = np.empty(WIDTH, np.float32)
     for group in range(len(largest)):
         score_tile(mine.w, largest[group], rounded)
         first = group * WIDTH
-        for t in range(first, min(first + WIDTH, len(bounds))):
+        for t in range(first, min(first + WIDTH, len(mine.reach))):
             mine.reach[t] = more_than(rounded[t - first], error)
-            bounds[t] = key_of(more_than(rounded[t - first] + np.float32(mine.tops[t] / mine.unit), error), t)
+
+
+@step
+def bound_tiles(mine: Row, error: tuple[np.float32, np.float32], bounds: Integers) -> None:
+    """bounds[t] = the key of what no rounded score in tile t exceeds, nor an exact one divided by the unit."""
+    for t in range(len(bounds)):
+        bounds[t] = key_of(more_than(np.float32(mine.reach[t]) + np.float32(mine.tops[t] / mine.unit), error), t)
 
 
 @step
