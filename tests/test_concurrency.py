@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="fork, modes and link
 
 
 def fitted(n_components: int = 3, n_jobs: int = 2, seed: int = 0) -> dcpf.DCPF:
-    return dcpf.DCPF(n_components, max_iter=3, tol=0.0, random_state=seed, n_jobs=n_jobs).fit(COUNTS)
+    return dcpf.DCPF(n_components, max_iter=20, tol=0.0, random_state=seed, n_jobs=n_jobs).fit(COUNTS)
 
 
 def run(program: str, *arguments: object, stdin: int | None = None, **environment: str) -> subprocess.Popen[str]:

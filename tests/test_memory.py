@@ -74,7 +74,7 @@ def test_a_fit_whose_arrays_lie_in_files_has_the_same_bits(tmp_path, monkeypatch
 
     def fitted(memory):
         monkeypatch.setenv("DCPF_MEMORY", memory)
-        model = dcpf.DCPF(6, random_state=0, max_iter=20, tol=0.0).fit(dcpf.read_counts(tmp_path / "counts.parquet"))
+        model = dcpf.DCPF(6, random_state=0, max_iter=30, tol=0.0).fit(dcpf.read_counts(tmp_path / "counts.parquet"))
         model.save(tmp_path / memory)
         return (tmp_path / memory).read_bytes(), model
 

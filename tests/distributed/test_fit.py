@@ -100,7 +100,7 @@ def test_the_model_file_is_that_of_one_machine(
     "changes", [{"accelerate": False, "element": "geometric"}, {"dtype": "float64"}, {"learn_rates": False}]
 )
 def test_so_it_is_with_other_parameters(changes: dict[str, Any], files: Path, client: Any, tmp_path: Path) -> None:
-    changes |= {"max_iter": 4}
+    changes |= {"max_iter": 20}
     expected = saved(model(**changes).fit(dcpf.read_counts(files)), tmp_path / "alone.safetensors")
     with limited():
         assert saved(fit(model(**changes), files, client), tmp_path / "found.safetensors") == expected

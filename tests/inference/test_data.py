@@ -71,7 +71,7 @@ def test_rows_are_the_matrix_in_its_own_order() -> None:
 def test_where_blocks_are_cut_changes_a_fit_by_rounding_only(element: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fitted(size: int, n_jobs: int = 1) -> dcpf.DCPF:
         monkeypatch.setattr(data, "BLOCK_ENTRIES", size)
-        settings = {"max_iter": 20, "tol": 0.0, "random_state": 0, "dtype": "float64", "n_jobs": n_jobs}
+        settings = {"max_iter": 30, "tol": 0.0, "random_state": 0, "dtype": "float64", "n_jobs": n_jobs}
         return dcpf.DCPF(3, element, **settings).fit(COUNTS)
 
     whole, cut = fitted(10**6), fitted(13)

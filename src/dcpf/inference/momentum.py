@@ -5,7 +5,7 @@ plain iteration is made, which cannot lower it, and momentum starts anew. So the
 and where plain iterations creep along, some tens of these do what hundreds of those would.
 
 The first iterations are plain. They decide which of the many maxima is climbed, and with momentum it was a lower one
-from a quarter of starts.
+from a sixth of the starts that were tried.
 """
 
 from collections.abc import Iterator
