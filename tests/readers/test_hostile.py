@@ -121,6 +121,7 @@ def with_header(header: bytes) -> bytes:
         npz(**SOUND, format=np.array(True)),
         npz(**SOUND, shape=np.array(["2", "2"])),
         npz(**SOUND | {"data": np.ones((2, 1, 1)), "indptr": np.array([0, 1, -(2**31)])}, format=np.array(b"bsr")),
+        npz(**SOUND | {"data": np.ones((2, 1, 0))}, format=np.array(b"bsr")),
     ],
 )
 def test_arrays_that_make_no_matrix_are_refused(tmp_path: Path, content: bytes) -> None:

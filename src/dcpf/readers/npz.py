@@ -111,6 +111,8 @@ def _matrix(layout: str, shape: tuple[int, ...], parts: Arrays) -> Any:
     values, *places = parts.values()
     if values.dtype.kind not in "biuf":
         raise TypeError(f"its values have the type {values.dtype}")
+    if layout == "bsr" and 0 in values.shape[1:]:
+        raise ValueError(f"it has blocks of the shape {values.shape[1:]}")
     values = values.astype(values.dtype.newbyteorder("=") if values.dtype != np.float16 else np.float32)
     for name, place in zip(list(parts)[1:], places, strict=True):
         if place.dtype.kind not in "iu" or place.ndim != 1:
