@@ -8,6 +8,7 @@ from tests.kernels.compiled import compiled
 from dcpf.kernels import best
 
 column_of = compiled(best.column_of)
+key_of = compiled(best.key_of)
 insert = compiled(best.insert)
 partition = compiled(best.partition)
 score_of = compiled(best.score_of)
@@ -66,8 +67,9 @@ def test_a_key_holds_its_score_and_its_column_and_is_ordered_by_both() -> None:
         [0.0, 1e-45, 1e-30, 0.5, np.nextafter(np.float32(0.5), np.float32(1.0)), 7.0, 3e38], dtype="float32"
     )
     columns = [2**31 - 1, 77, 1, 0]
-    keys = [(int(bits) << 31) | (2**31 - 1 - column) for bits in scores.view(np.int32) for column in columns]
+    keys = [key_of(score, column) for score in scores for column in columns]
     assert keys == sorted(keys)
+    assert keys[0] == 0
     assert [score_of(key) for key in keys] == np.repeat(scores, len(columns)).tolist()
     assert [column_of(key) for key in keys] == columns * len(scores)
 

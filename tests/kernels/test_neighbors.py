@@ -55,14 +55,17 @@ def test_equal_affinities_are_taken_by_number():
     np.testing.assert_array_equal(sources, [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
 
 
-def test_what_only_rounding_leaves_is_no_affinity():
+@pytest.mark.parametrize("users", [50, 30_000, 100_000])
+@pytest.mark.parametrize("few", [True, False])
+def test_what_only_rounding_leaves_is_no_affinity(users, few):
     """All have everything: whatever x is, nothing goes together more than by chance."""
-    has = sparse.csr_array(np.ones((50, 6)))
-    x = np.random.default_rng(1).gamma(2.0, 1.0, 300).astype(np.float32)
-    indptr = np.arange(0, 301, 50, dtype=np.int64)
-    users_of, items_of = (indptr, np.tile(np.arange(50, dtype=np.int32), 6), x), (has.indptr, has.indices)
+    has = sparse.csr_array(np.ones((users, 6)))
+    rng = np.random.default_rng(1)
+    x = np.log(2.0) / np.sqrt(1 + rng.binomial(5, 0.5, 6 * users)) if few else rng.gamma(2.0, 1.0, 6 * users)
+    indptr = np.arange(0, 6 * users + 1, users, dtype=np.int64)
+    by_item = (indptr, np.tile(np.arange(users, dtype=np.int32), 6), x.astype(np.float32))
     out = (np.empty((6, 3), np.int32), np.empty((6, 3), np.float32))
-    choose_sources(0, 6, users_of, items_of, (np.ones(6), np.ones(6)), out)
+    choose_sources(0, 6, by_item, (has.indptr, has.indices), (np.ones(6), np.ones(6)), out)
     assert (out[0] == 6).all()
     assert (out[1] == 0.0).all()
 
@@ -74,8 +77,8 @@ def test_an_item_depends_on_no_other_that_is_chosen_for():
         np.testing.assert_array_equal(all_items[3:5], some[3:5])
 
 
-def test_of_a_user_with_very_many_items_some_stand_for_all():
-    """With every second item counted twice, a pair is seen as often on average."""
+def test_a_user_with_very_many_items_stands_for_others():
+    """Half of the users of an item who have that many are looked at, and count twice: for all sources alike."""
     items = neighbors.MOST + 1000
     rng = np.random.default_rng(0)
     dense = np.zeros((40, items), dtype=np.int64)
@@ -84,6 +87,12 @@ def test_of_a_user_with_very_many_items_some_stand_for_all():
     sources, affinity = chosen(dense, 50, 0, 400)
     expected = affinities(dense[:, :400])
     assert (np.diff(sources[:400], axis=1) >= 0).all()
-    mean = np.mean([affinity[i][affinity[i] > 0].mean() for i in range(40, 400)])
-    assert mean == pytest.approx((2 * 20 - 20 * 20 / 40) / 25**1.2, rel=1e-6)  # 20 users, each counted twice
+    of_most = affinity[40:400]
+    np.testing.assert_allclose(of_most[of_most > 0], (20 - 20 * 20 / 40) / 25**1.2, rtol=1e-6)
     assert expected[50, 60] == pytest.approx((20 - 10) / 25**1.2)
+
+
+def test_where_all_have_very_many_items_nothing_goes_together():
+    sources, affinity = chosen(np.ones((20, neighbors.MOST + 100), dtype=np.int64), 5, 0, 300)
+    assert (sources[:300] == neighbors.MOST + 100).all()
+    assert (affinity[:300] == 0.0).all()

@@ -147,6 +147,17 @@ def test_forgotten_users_leave_no_trace(tmp_path) -> None:
         model.forget_users(list(model.users_))
 
 
+def test_a_model_that_has_no_count_any_more_is_kept_and_asked(tmp_path) -> None:
+    model = fitted(n_neighbors=4)
+    model.partial_fit_users(np.zeros((1, 60), dtype=int), ["quiet"])
+    model.forget_users([user for user in model.users_ if user != "quiet"])
+    model.partial_fit_items(np.zeros((1, 1), dtype=int), ["new"])
+    model.save(tmp_path / "m")
+    found, kept = (one.recommend("quiet", n=3).to_frame() for one in (model, dcpf.load(tmp_path / "m")))
+    assert len(found) == 3
+    assert found.equals(kept)
+
+
 def test_a_second_fit_starts_afresh() -> None:
     model = fitted()
     first = model.user_factors.copy()

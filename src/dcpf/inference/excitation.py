@@ -160,7 +160,7 @@ def learn_excitation(
     by_item = matrix.tocsc()
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
     unscaled = exciting(matrix, 1.0)
-    scale = float(unscaled.x.mean(dtype=np.float64))
+    scale = float(unscaled.x.mean(dtype=np.float64)) if matrix.nnz else 1.0
     given = exciting(matrix, scale)
     mass = np.bincount(matrix.indices, weights=given.x, minlength=items).astype(np.float64, copy=False)
     sources, means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)

@@ -1,8 +1,8 @@
 """Fewer iterations: each goes on beyond the point that a plain one would reach, in the direction of the last steps.
 
-Nesterov's momentum on the logarithms of all parameters. A step is kept only if the bound has risen. Otherwise the
-plain iteration is made, which cannot lower it, and momentum starts anew. So the bound rises as in plain iteration,
-and where plain iterations creep along, some tens of these do what hundreds of those would.
+Nesterov's momentum on the logarithms of all parameters. A step is kept only if the bound has not fallen. Otherwise
+the plain iteration is made, which cannot lower it but for rounding, and momentum starts anew. So the bound rises as
+in plain iteration, and where plain iterations creep along, some tens of these do what hundreds of those would.
 
 The first iterations are plain. They decide which of the many maxima is climbed, and with momentum it was a lower one
 from a sixth of the starts that were tried.

@@ -10,7 +10,7 @@ from dcpf.kernels.jit import kernel, single_of_bits, step
 
 Integers = NDArray[np.integer]
 
-MOST = 4096  # items of one user that are looked at for an item; of a user with more, every second or third, and so on
+MOST = 4096  # items of a user; one with more is looked at for every second or third item, and counts as often
 _ROUNDING = 1e-5  # of what is subtracted from: if no more is left, nothing is
 
 
@@ -37,7 +37,7 @@ def choose_sources(
     as_source, as_target = weights
     sources, affinity = out
     n_items, n_users, most = len(first_user) - 1, len(first_item) - 1, sources.shape[1]
-    together = np.empty(n_items, np.float32)
+    together = np.empty(n_items)
     met = np.empty(n_items + 1, np.int32)
     keys = np.empty(n_items, np.int64)
     for j in range(n_items):
@@ -48,9 +48,11 @@ def choose_sources(
             u = users[e]
             begin, end = first_item[u], first_item[u + 1]
             stride = (end - begin + MOST - 1) // MOST
-            total += np.float64(x[e])
-            worth = np.float32(stride) * x[e]
-            for f in range(begin + i % stride, end, stride):
+            if stride > 1 and (u + i) % stride:
+                continue
+            worth = stride * np.float64(x[e])
+            total += worth
+            for f in range(begin, end):
                 j = items[f]
                 met[found] = j  # written in any case and kept if it is new: nothing for the processor to guess
                 found += int(together[j] == 0.0)

@@ -48,7 +48,7 @@ class Streaming(Updating):
         each batch. `total_users` is how many users there will be in all: with it the first batches count as the part
         that they are, and the model becomes clearly better than without.
 
-        Twenty batches a pass are good, and at least five passes: the first three only find out what there is. Twenty
+        Twenty batches a pass are good, and more than ten passes: the first ten only find out what there is. Twenty
         passes come about as far as hundreds of plain iterations; `fit` with `warm_start=True` goes on from there.
         After a fit, or on a loaded model, it goes on from what that has learned. New items are taken in as they come,
         if X has ids.
