@@ -54,6 +54,13 @@ def test_options_that_do_not_go_together_are_refused(plays: Path, options: list[
     assert any(one in done.output for one in said.split("|")), done.output
 
 
+def test_without_dask_it_is_said_what_to_install(plays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dcpf.distributed", None)  # as if it could not be imported
+    done = CliRunner().invoke(app, ["fit", str(plays), "-o", str(plays.parent / "m.safetensors"), "--workers", "2"])
+    assert done.exit_code == 2
+    assert "internal error" not in done.output
+
+
 def test_a_driver_that_is_killed_leaves_no_process_and_goes_on_to_the_same_model(plays: Path) -> None:
     folder, marker = plays.parent, f"dcpf-test-{os.getpid()}-{time.monotonic_ns()}"
     options = ["fit", str(plays), "--components", "3", "--max-iter", "60", "--tol", "0", "--neighbors", "0"]

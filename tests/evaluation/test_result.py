@@ -57,6 +57,17 @@ def test_an_interval_of_the_few_who_count_is_that_of_them_alone_in_width():
     assert high[0] - low[0] == pytest.approx(2 * 1.96 * values[:100].std() / 10, rel=0.15)
 
 
+def test_one_user_has_no_interval():
+    """Nothing is known of how users differ, so nothing is said of it."""
+    alone = evaluation(users=1)
+    line = next(one for one in alone.lines() if one.metric == "ndcg")
+    assert np.isnan([line.low, line.high]).all()
+    assert f"ndcg       {line.mean:.3f}" in str(alone).replace("  ±", "")
+    assert "nan" not in str(alone)
+    assert "±0.000" not in str(alone)
+    assert "nan to" not in str(alone.compare(alone))
+
+
 def test_intervals_do_not_depend_on_how_many_resamples_fit_into_memory(monkeypatch):
     from dcpf.evaluation import bootstrap
 

@@ -1,5 +1,7 @@
 """Recommend, predict, compare and explain: on data whose answer is known, and against plain numpy."""
 
+import copy
+
 import numpy as np
 import polars as pl
 import pytest
@@ -426,3 +428,50 @@ def test_a_pandas_series_is_a_history_and_a_list_of_items_is_none() -> None:
         MODEL.recommend(history=["item 0"])
     with pytest.raises(TypeError, match="or a list of ids"):
         MODEL.recommend(pd.DataFrame({"user": ["user 3"]}))
+
+
+@pytest.mark.parametrize("count", [-3, 1.5, float("nan"), "x", 2**31])
+def test_a_history_names_the_item_whose_count_is_none(count: object) -> None:
+    with pytest.raises(dcpf.InvalidCounts, match=r"the count of item 'item 2' is"):
+        MODEL.recommend(history={"item 1": 3, "item 2": count})
+
+
+@pytest.mark.parametrize("part", ["user_posterior_", "item_posterior_"])
+def test_a_model_with_numbers_that_are_not_finite_is_refused_and_not_silent(part: str) -> None:
+    damaged = copy.deepcopy(MODEL)
+    damaged._derived.clear()
+    getattr(damaged, part).shape[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"not finite.*dcpf doctor"):
+        damaged.recommend(n=3)
+
+
+def test_strengths_that_are_not_finite_are_refused() -> None:
+    damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
+    damaged.excitation_.strength[0, 0] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        damaged.recommend("user 1")
+
+
+def test_a_random_state_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"random_state must be a whole number.*found 'x'"):
+        dcpf.DCPF(2, random_state="x").fit(COUNTS)
+
+
+def test_a_lazy_table_and_a_path_are_told_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"\.collect\(\)"):
+        dcpf.DCPF(2).fit(pl.DataFrame({"user": [1], "item": [2], "count": [3]}).lazy())
+    with pytest.raises(TypeError, match=r"dcpf\.read_counts"):
+        dcpf.DCPF(2).fit("plays.csv")
+    with pytest.raises(dcpf.InvalidCounts, match="empty"):
+        dcpf.read_counts("")
+
+
+def test_text_that_is_damaged_is_an_error_of_ours() -> None:
+    from dcpf.counts import Strings
+
+    strings = Strings.of(["ann", "bob"])
+    damaged = Strings(strings.offsets, np.where(np.arange(6) == 4, 255, strings.utf8).astype(np.uint8))
+    assert damaged[0] == "ann"
+    for ask in (lambda: damaged[1], lambda: list(damaged)):
+        with pytest.raises(dcpf.InvalidCounts, match=r"no text in UTF-8.*damaged"):
+            ask()

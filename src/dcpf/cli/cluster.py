@@ -69,10 +69,15 @@ def check_cluster(cluster: Cluster, *, only_there: dict[str, Any], only_here: di
         if value not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"{option} does not go with --workers and --scheduler: leave these out, or clean the data first"
+                f"{option} does not go with --workers and --scheduler: leave it out, or fit on this machine alone"
                 if used
                 else f"{option} is for a fit on a cluster: add --workers or --scheduler"
             )
+    if used:
+        try:
+            import dcpf.distributed  # noqa: F401 - whether what it needs is there
+        except ImportError as error:
+            raise ValueError(str(error)) from None
     return used
 
 

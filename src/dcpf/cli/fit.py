@@ -97,6 +97,8 @@ def fit(
     )  # fmt: skip
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
+    if not file:
+        raise ValueError("FILE is empty (a variable that is not set?): name a file of counts")
     check_output(output, inputs=(Path(file), names))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)

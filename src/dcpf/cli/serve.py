@@ -35,8 +35,10 @@ def serve(
 ) -> None:
     """Serve a model over HTTP, with a page that explains it."""
     check_least(port=(port, 0), cap=(cap, 1), threads=(threads, 1))
-    if port > 65_535 or not 0.01 <= check_every <= 86_400:
-        raise ValueError(f"--port must be at most 65535, --check-every 0.01 to 86400; found {port}, {check_every:g}")
+    if port > 65_535:
+        raise ValueError(f"--port must be at most 65535, found {port}")
+    if not 0.01 <= check_every <= 86_400:
+        raise ValueError(f"--check-every must be 0.01 to 86400, found {check_every:g}")
     try:
         from dcpf.serve.running import Settings
         from dcpf.serve.running import serve as run

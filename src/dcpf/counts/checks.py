@@ -88,7 +88,8 @@ def _dense_entries(X: Any) -> sparse.coo_array:
     if np.ma.is_masked(X):
         raise InvalidCounts("counts must not be masked: X.filled(0) takes the masked ones for absent")
     if X is None or isinstance(X, str | bytes):
-        raise TypeError(f"counts must be a users x items matrix of numbers, found {X!r}")
+        hint = "" if X is None else "; dcpf.read_counts reads a file"
+        raise TypeError(f"counts must be a users x items matrix of numbers, found {X!r}{hint}")
     array = np.asarray(X)
     _check_type(array.dtype)
     if array.ndim != 2:

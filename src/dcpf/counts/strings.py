@@ -52,11 +52,11 @@ class Strings(Sequence[str]):
         if not -len(self) <= j < len(self):
             raise IndexError(f"string {j} of {len(self)}")
         j = j % len(self)
-        return self.utf8[self.offsets[j] : self.offsets[j + 1]].tobytes().decode()
+        return _decoded(self.utf8[self.offsets[j] : self.offsets[j + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
         blob, offsets = self.utf8.tobytes(), self.offsets.tolist()
-        return (blob[begin:end].decode() for begin, end in itertools.pairwise(offsets))
+        return (_decoded(blob[begin:end]) for begin, end in itertools.pairwise(offsets))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Strings):
@@ -82,6 +82,16 @@ class Strings(Sequence[str]):
             shift = np.repeat(begins[part] - offsets[:-1][part], lengths[part])
             utf8[low:high] = self.utf8[shift + np.arange(low, high)]
         return Strings(offsets, utf8)
+
+
+def _decoded(utf8: bytes) -> str:
+    try:
+        return utf8.decode()
+    except UnicodeDecodeError:
+        raise InvalidCounts(
+            f"{utf8[:40]!r} is no text in UTF-8: the file that it comes from is damaged (`dcpf doctor MODEL` checks "
+            "a model); copy it again from where it is whole"
+        ) from None
 
 
 def _no_text(listed: list[Any]) -> Exception:

@@ -19,7 +19,7 @@ def mean_intervals(values: Floats, level: float, rng: np.random.Generator) -> tu
     """Percentile bootstrap of the column means of a users x columns array; NaN is left out of a mean.
 
     Users are drawn with replacement, the same ones for all columns. A resample in which a column has no user left is
-    not counted.
+    not counted. One user tells nothing of how users differ: then both ends are NaN.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, found {level!r}")
@@ -35,7 +35,7 @@ def mean_intervals(values: Floats, level: float, rng: np.random.Generator) -> tu
         sums[start : start + size] = times @ table
     columns = values.shape[1]
     low, high = np.full(columns, np.nan), np.full(columns, np.nan)
-    for j in np.flatnonzero(there.any(axis=0)):
+    for j in np.flatnonzero(there.sum(axis=0) > 1):
         drawn_any = sums[:, columns + j] > 0
         means = sums[drawn_any, j] / sums[drawn_any, columns + j]
         low[j], high[j] = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])

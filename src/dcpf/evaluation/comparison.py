@@ -77,11 +77,12 @@ class Comparison:
         return f"<Comparison over {self.users:,} users, lists of {self.k}; print() shows it>"
 
     def __str__(self) -> str:
-        interval = f"{self.level:.0%} interval"
-        rows = [["metric", "s", "first", "second", "difference", interval, "better", "worse", "p"]]
+        level = f"{self.level:.0%} interval"
+        rows = [["metric", "s", "first", "second", "difference", level, "better", "worse", "p"]]
         for one in self.lines:
             name, p = one.metric.replace("_", " "), one.p_value
             row = [name, str(one.threshold), f"{one.first:.4f}", f"{one.second:.4f}", f"{one.difference:+.4f}"]
-            row += [f"{one.low:+.4f} to {one.high:+.4f}", f"{one.better:,}", f"{one.worse:,}"]
+            interval = "-" if np.isnan(one.low) else f"{one.low:+.4f} to {one.high:+.4f}"
+            row += [interval, f"{one.better:,}", f"{one.worse:,}"]
             rows.append([*row, f"{p:.1e}" if p < 0.001 else f"{p:.3f}"])
         return "\n".join([aligned(rows), *(f"note: {note}" for note in self.notes)])

@@ -110,7 +110,11 @@ def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
     for what, places, ids in (("users", users, counts.users), ("items", items, counts.items)):
         unknown = np.flatnonzero(places < 0)
         if len(unknown) == len(places):
-            raise ValueError(f"counts: the model knows none of these {what}, {ids[0]!r} for one")
+            its_own = (model.users_ if what == "users" else model.items_)[0]
+            raise ValueError(
+                f"counts: the model knows none of these {what}, {ids[0]!r} for one; it has such as {its_own!r}: give "
+                "counts with the ids that it was fitted to"
+            )
         if len(unknown):
             warn_caller(
                 f"{len(unknown):,} of {len(places):,} {what} are unknown to the model and were skipped, such as "

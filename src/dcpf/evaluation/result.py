@@ -187,4 +187,4 @@ def _or_none(value: Any) -> Any:
 def _with_margin(line: Line) -> str:
     if not line.users:
         return "-"
-    return f"{line.mean:.3f} ±{(line.high - line.low) / 2.0:.3f}"
+    return f"{line.mean:.3f}" + (f" ±{(line.high - line.low) / 2.0:.3f}" if line.users > 1 else "")

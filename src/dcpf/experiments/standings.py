@@ -31,7 +31,7 @@ def standings(board: Board) -> Table:
     rows = []
     for entry in board.entries:
         if entry.refused:
-            rows.append((Cell(entry.label), *[Cell("-")] * (len(scores) + 4), Cell("not run")))
+            rows.append((Cell(entry.label), *[Cell(None)] * (len(scores) + 4), Cell("not run")))
             continue
         means = [Cell(None if math.isnan(one) else one, 3, bold=one == best[j]) for j, one in enumerate(entry.means)]
         seconds = [Cell(one, 1) for one in (entry.fit_seconds, entry.search_seconds, entry.rank_seconds)]
@@ -56,7 +56,8 @@ def _legend(board: Board) -> list[str]:
     tried = ", ".join(f"{entry.label} {len(entry.attempts)}" for entry in _ran(board) if entry.attempts)
     return [
         f"NDCG@{board.k} of the test counts, a fifth of all: NDCG2 takes what has a count above 2 as relevant. "
-        f"Bold is the best. Settings were chosen on a fifth of the training counts; tried: {tried}.",
+        "Bold is the best."
+        + (f" Settings were chosen on a fifth of the training counts; tried: {tried}." if tried else ""),
         "Seconds of the fit with the chosen settings, of all fits of the search, and of the lists for all users with "
         "their metrics. All cores were used; BPR used one, as it does not repeat in several threads. Memory is the "
         "peak of fit and lists, beyond data and libraries.",
@@ -81,6 +82,8 @@ def _compared(metric: str, first: Entry, others: Sequence[Entry], j: int) -> str
     apart = (first.values[:, j] - rival.values[:, j])[:, None]
     low, high = (float(one[0]) for one in mean_intervals(apart, 0.95, np.random.default_rng(0)))
     gap = first.means[j] - rival.means[j]
+    if math.isnan(low):
+        return f"{metric}: there is one user with something to find, which tells nothing of who is ahead."
     interval = f"95% interval {low:+.3f} to {high:+.3f}"
     numbers = f"{first.means[j]:.3f} against {rival.means[j]:.3f}"
     if low <= 0.0 <= high:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf.counts import Counts, Id, Ids, Strings, UnknownId, count_matrix
+from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, UnknownId, count_matrix
 from dcpf.counts.occurring import occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
@@ -219,7 +219,10 @@ class Fitted:
         if not history:
             return replace(self._nobody(), users=Ids.of([user], "user"))
         items = [self._id_of(one) for one in history]
-        counts = Counts.from_matrix([list(history.values())], [user], items, allow_empty=True)
+        try:
+            counts = Counts.from_matrix([list(history.values())], [user], items, allow_empty=True)
+        except (TypeError, ValueError) as error:
+            raise _fault_of(history) or error from None
         return self._like_model(counts, axis=1)
 
     def _id_of(self, item: Any) -> Any:
@@ -277,11 +280,28 @@ def check_whole(*, least: int = 1, **given: object) -> None:
             raise ValueError(f"{name} must be a whole number >= {least}, found {value!r}")
 
 
+def _fault_of(history: Mapping[Any, Any]) -> InvalidCounts | None:
+    """The error that names the first item of a history whose count is none."""
+    for item, count in history.items():
+        try:
+            count_matrix([[count]], allow_empty=True)
+        except (TypeError, ValueError):
+            return InvalidCounts(
+                f"history: the count of item {item!r} is {count!r}; counts are whole numbers from 0 to 2^31-1"
+            )
+    return None
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """The generator of a parameter `random_state`. numpy itself takes a RandomState only from 2.2 on."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.Generator(random_state._bit_generator)
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number from 0, a Generator, a RandomState or None, found {random_state!r}"
+        ) from None
 
 
 def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:

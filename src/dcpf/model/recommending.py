@@ -17,7 +17,7 @@ from dcpf.model.explaining import Explaining
 from dcpf.model.fitted import Floats, check_whole, warn_caller
 from dcpf.ranking.lists import Catalogue, Recommendations, Similar
 from dcpf.ranking.pairs import Predictions
-from dcpf.ranking.top import Excited, best_of, tiled, top_n
+from dcpf.ranking.top import Excited, best_of, check_finite, tiled, top_n
 
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -103,11 +103,13 @@ class Recommending(Explaining):
                 left_out = left_out[:, candidates]
             excited = None
             if given is not None and excitation is not None:
+                check_finite(given.x, self._once("strongest", lambda: float(excitation.strength.max(initial=0.0))))
                 if candidates is None:
                     targets = self._once("targets", lambda: excitation.targets(items.order))
                 else:
                     targets = excitation.targets(candidates[items.order])
                 excited = Excited(given, targets)
+            check_finite(W)
             ranked = top_n(W, items, n, left_out, threads, excited)
         if candidates is not None:
             ranked = ranked.renumbered(candidates)

@@ -50,6 +50,7 @@ def tiled(H: Floats, weights: Doubles, threads: Threads) -> Tiled:
     that component need not look at them.
     """
     columns, scale = len(H), float(H.max(initial=0.0)) or 1.0
+    check_finite(scale)
     main, sizes = np.empty(columns, np.int32), np.empty(columns)
     for start in range(0, columns, _AT_A_TIME):
         parts = H[start : start + _AT_A_TIME] * weights
@@ -85,6 +86,16 @@ def top_n(
         threads.run(rank_rows, rows, W, items, left_out, exciting, (best_columns, best_scores, sizes))
     used = np.arange(n) < sizes[:, None]
     return Ranked(np.concatenate([[0], np.cumsum(sizes)]), best_columns[used], best_scores[used])
+
+
+def check_finite(*values: Floats | float) -> None:
+    """Refuse what no fit gives and no ranking can be made of."""
+    for value in values:
+        if not np.isfinite(value).all():
+            raise ValueError(
+                "the model holds numbers that are not finite, so its file is damaged: `dcpf doctor MODEL` checks it; "
+                "copy it again from where it is whole, or fit anew"
+            )
 
 
 def best_of(found: Sequence[tuple[NDArray[np.int64], Doubles]], n: int) -> Ranked:

@@ -45,6 +45,8 @@ def read_counts(
     `round_counts` rounds fractions to the nearest whole number, and halves to the even one. `progress` is called now
     and then with the bytes done and their total.
     """
+    if not os.fspath(path):
+        raise InvalidCounts("the name of the file of counts is empty (a variable that is not set?)")
     path = Path(path)
     given = {"user": user_column, "item": item_column, "count": count_column, "time": time_column}
     source = None if path.is_dir() else Source(path)
