@@ -16,7 +16,8 @@ class Settings:
     """What was said of the model. Each field is an option of every command that fits one as it is told."""
 
     components: Annotated[
-        int | None, typer.Option(help="Length of a user's and an item's vector. 0 is popularity alone.  [default: 50]")
+        int | None,
+        typer.Option(help="Length of a user's and an item's vector. 0 is popularity alone.  [default: 50]"),
     ] = None
     neighbors: Annotated[
         int | None,
