@@ -54,6 +54,16 @@ def test_x_is_1_on_average_and_nothing_excites_itself() -> None:
     assert (excitation.strength >= 0.0).all()
 
 
+def test_where_nothing_goes_together_the_factors_keep_everything() -> None:
+    everything = np.ones((30, ITEMS), dtype=np.int64)
+    model, alone = (fitted(everything, n_neighbors=neighbors) for neighbors in (6, 0))
+    assert model.excitation_ is not None
+    assert (model.excitation_.strength == 0.0).all()
+    np.testing.assert_array_equal(
+        model.recommend(n=3, exclude_seen=False).ranked.scores, alone.recommend(n=3, exclude_seen=False).ranked.scores
+    )
+
+
 def test_excitation_learned_anew_is_that_of_a_whole_fit() -> None:
     model = fitted().refit_excitation(4, 10.0)
     expected = fitted(n_neighbors=4, neighbor_prior=10.0)

@@ -154,7 +154,7 @@ def learn_excitation(
     proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
     source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
     Over all users and items the means expect as many sessions as there are stored entries, less the share of the
-    factors. What is learned is the mode of the posterior.
+    factors. What is learned is the mode of the posterior. Where nothing goes together, the factors keep everything.
     """
     items = int(matrix.shape[1])
     by_item = matrix.tocsc()
@@ -183,7 +183,7 @@ def learn_excitation(
 
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
     Tables(counts, threads, learn_shape=False).run(element, span, attempt)
-    return learned
+    return learned if strength.any() else replace(learned, share=1.0)
 
 
 def _choose(
