@@ -126,7 +126,7 @@ def test_row_15_more_components_than_users_is_one_warning(tmp_path: Path) -> Non
     (tmp_path / "plays.csv").write_text(GOOD)
     result = run("fit", tmp_path / "plays.csv", "-o", tmp_path / "m", *LEAN, "--components", 9)
     assert result.exit_code == 0
-    warning = "dcpf: warning: n_components=9 is more than the 3 users of the data can tell apart\n"
+    warning = "dcpf: warning: --components 9 is more than the 3 users of the data can tell apart\n"
     assert result.stderr.count(warning) == result.stderr.count("warning") == 1
 
 
@@ -198,3 +198,22 @@ def test_what_is_no_model_is_refused(case: str, command: str, model: Path, tmp_p
     users = {"recommend": ("--user", "a"), "similar": ("--user", "a"), "explain": ("--user", "a", "--item", "b")}
     assert str(path) in refused(command, path, *users.get(command, ()))
     assert run("doctor", path).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--min-per-user", "99"], "--min-per-user 99 and --min-per-item 1"),
+        (["--components", "0", "--neighbors", "0"], "--components and --neighbors are both 0"),
+    ],
+)
+def test_options_are_called_as_they_are_typed(options: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "plays.csv").write_text(GOOD)
+    output = str(tmp_path / "m.safetensors")
+    assert said in refused("fit", str(tmp_path / "plays.csv"), "-o", output, *options)
+
+
+def test_an_empty_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plays.csv").write_text(GOOD)
+    assert "FILE is empty" in refused("fit", "", "-o", "m.safetensors")

@@ -177,7 +177,7 @@ def test_another_fit_than_the_checkpoints_is_refused_with_both_values(
         patch.setattr(store, "write", lambda *_: 1 / 0)
         assert run(*command).exit_code == 1
     for changed, words in (
-        (("--components", 5), "n_components=3, now 5;"),
+        (("--components", 5), "--components 3, now 5;"),
         (("--seed", 7), "random_state=0, now 7;"),
         (("--cap", 2), "data=30 users x 20 items"),
         (("--float64",), "dtype=float32, now float64;"),

@@ -85,4 +85,4 @@ def test_what_cannot_be_done_is_one_line(parts: tuple[Path, Path], plays: Path, 
     assert "such as 0,1,2,5; found '0;1'" in refused("evaluate", model, test, "--thresholds", "0;1")
     assert "-k must be at least 1" in refused("evaluate", model, test, "-k", 0)
     assert "must be one of .parquet" in refused("evaluate", model, test, "-o", tmp_path / "x.txt")
-    assert "test_fraction" in refused("evaluate", plays, "--test-fraction", "1.5")
+    assert "--test-fraction" in refused("evaluate", plays, "--test-fraction", "1.5")

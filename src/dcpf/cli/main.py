@@ -1,5 +1,6 @@
 """The dcpf command. Heavy imports wait inside the commands, so that --help answers at once."""
 
+import re
 import sys
 import warnings
 from typing import Annotated, Any
@@ -26,6 +27,9 @@ from dcpf.cli.tune import tune
 
 _INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _NOT_BUGS = (OSError, MemoryError, FloatingPointError)
+
+# Parameters of Python that errors name, and that are options here
+_PARAMETER = re.compile(r"\b(?:n_)?((?<=n_)components|(?<=n_)neighbors|min_per_\w+|test_fraction|history(?==))\b(=?)")
 
 
 class PlainErrors(TyperGroup):
@@ -82,10 +86,15 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         said = f"{error.filename}: {error.strerror}"
     if isinstance(error, _INPUTS) or _is_unknown_id(error):
-        return said, 2
+        return _as_typed(said), 2
     if isinstance(error, _NOT_BUGS):
         return said or type(error).__name__, 1
     return f"internal error: {type(error).__name__}: {said}; `dcpf --debug ...` shows where", 1
+
+
+def _as_typed(said: str) -> str:
+    """What is said, with parameters of Python as options: min_per_user=3 is --min-per-user 3."""
+    return _PARAMETER.sub(lambda named: f"--{named[1].replace('_', '-')}{named[2] and ' '}", said).rstrip()
 
 
 def _is_unknown_id(error: Exception) -> bool:
@@ -97,7 +106,7 @@ def _is_unknown_id(error: Exception) -> bool:
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    remark(f"warning: {message}")
+    remark(f"warning: {_as_typed(str(message))}")
 
 
 def _show_version(wanted: bool) -> None:

@@ -88,6 +88,8 @@ def recommend(
         if json:
             raise ValueError("-o and --json are two ways to say where the table goes; give one of them")
         check_output(output, inputs=(model, history), endings=TABLES)
+    if unknown not in ("raise", "popular"):
+        raise ValueError(f"--unknown must be raise or popular, found {unknown!r}")
     fitted = load(model, threads)
     asking = _Asking(
         fitted,
