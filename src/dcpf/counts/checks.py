@@ -90,6 +90,8 @@ def _dense_entries(X: Any) -> sparse.coo_array:
     if X is None or isinstance(X, str | bytes):
         hint = "" if X is None else "; dcpf.read_counts reads a file"
         raise TypeError(f"counts must be a users x items matrix of numbers, found {X!r}{hint}")
+    if hasattr(X, "collect_schema") and not hasattr(X, "__array__"):
+        raise TypeError("a lazy table has no rows yet: call .collect() on it first")
     array = np.asarray(X)
     _check_type(array.dtype)
     if array.ndim != 2:

@@ -21,10 +21,8 @@ def is_table(X: Any) -> bool:
     """Whether X is a table in memory: of pandas, polars, pyarrow, or another that narwhals knows."""
     if type(X).__module__.partition(".")[0] in _NO_TABLES:
         return False
-    from narwhals.dependencies import is_into_dataframe, is_polars_lazyframe
+    from narwhals.dependencies import is_into_dataframe
 
-    if is_polars_lazyframe(X):
-        raise TypeError("a lazy table has no rows yet: call .collect() on it first")
     return bool(is_into_dataframe(X))
 
 
