@@ -114,6 +114,7 @@ def with_header(header: bytes) -> bytes:
         with_header(b"{'descr': '<i8', 'shape': (" + b"(" * 90),
         with_header(b"{'descr': '<i8', 'shape': '''"),
         with_header(b"{'descr': '|S-1', 'fortran_order': False, 'shape': ()}\n"),
+        with_header(b"{'descr': '<i8', 'fortran_order': False, 'shape': (0, 100000000000000000000)}\n"),
         npz(**SOUND | {"data": np.array([1.0, 2.0j])}),
         npz(**SOUND | {"indices": np.array([0.0, 1.0])}),
         npz(**SOUND | {"indptr": np.array([0, 2, 1])}),

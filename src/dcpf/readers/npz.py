@@ -44,7 +44,7 @@ def read_npz(source: Source) -> Any:
             return _matrix(layout, shape, {name: _array(archive, name) for name in _PARTS[layout]})
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError) as error:
         raise InvalidCounts(f"{path}: broken npz file ({_short(error)}); copy or download it again") from None
-    except (ValueError, TypeError, IndexError, NotImplementedError, RuntimeError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, InvalidCounts):
             raise
         raise InvalidCounts(
