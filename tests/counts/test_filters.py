@@ -98,7 +98,7 @@ def test_a_filter_by_default_drops_who_has_nothing_and_says_so() -> None:
     left = counts.filter()
     assert list(left.users) == ["b"]
     assert list(left.items) == [1, 2]
-    assert "1 users and 1 items dropped" in left.notes[-1]
+    assert "1 user and 1 item dropped" in left.notes[-1]
     assert counts.filter(0, 0) is counts
 
 

@@ -266,7 +266,7 @@ def test_verbose_reports_what_was_made_of_the_counts(capfd: pytest.CaptureFixtur
     counts = sparse.coo_array(([1, 2, 3, 0], ([0, 0, 2, 1], [1, 1, 0, 0])), shape=(3, 3))
     quick(n_components=2, verbose=True).fit(counts)
     err = " ".join(capfd.readouterr().err.split())
-    assert "3 users x 3 items, 2 counts up to 3; 1 repeated pairs summed; 1 users and 1 items without any" in err
+    assert "3 users x 3 items, 2 counts up to 3; 1 repeated pair summed; 1 user and 1 item without any" in err
 
 
 def test_more_components_than_users_is_fine_with_one_warning() -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts.occurring import occurring
+from dcpf.counts.wording import some
 
 LARGEST_COUNT = 2**31 - 1
 
@@ -51,9 +52,9 @@ def report(X: Any, matrix: sparse.csr_array) -> str:
         f"{matrix.shape[0]:,} users x {matrix.shape[1]:,} items, {matrix.nnz:,} counts up to {matrix.data.max():,}"
     ]
     if given > matrix.nnz:
-        parts.append(f"{given - matrix.nnz:,} repeated pairs summed")
+        parts.append(f"{some(given - matrix.nnz, 'repeated pair')} summed")
     if users or items:
-        parts.append(f"{users:,} users and {items:,} items without any")
+        parts.append(f"{some(users, 'user')} and {some(items, 'item')} without any")
     return "; ".join(parts)
 
 

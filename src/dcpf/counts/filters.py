@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts.checks import InvalidCounts
+from dcpf.counts.wording import some
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
@@ -38,8 +39,8 @@ def at_least(counts: "Counts", min_per_user: int, min_per_item: int, repeat: boo
     if dropped == (0, 0):
         return counts
     note = (
-        f"{dropped[0]:,} users and {dropped[1]:,} items dropped: fewer than {min_per_user:,} interactions of a user "
-        f"or {min_per_item:,} of an item"
+        f"{some(dropped[0], 'user')} and {some(dropped[1], 'item')} dropped: fewer than {min_per_user:,} "
+        f"interactions of a user or {min_per_item:,} of an item"
     )
     kept = counts.select(np.flatnonzero(users), np.flatnonzero(items))
     return replace(kept, notes=(*counts.notes, note))
@@ -62,7 +63,7 @@ def capped(counts: "Counts", largest: int) -> "Counts":
         before -= np.repeat(before[events.starts[:-1]], np.diff(events.starts))
         cut = np.minimum(events.counts, largest - before)
         events = replace(events, counts=np.maximum(cut, 0)).only(cut > 0)
-    note = f"{above:,} counts above {largest:,} cut to it"
+    note = f"{some(above, 'count')} above {largest:,} cut to it"
     capped_ = counts.with_data(np.minimum(counts.matrix.data, largest), events)
     return replace(capped_, notes=(*counts.notes, note))
 
