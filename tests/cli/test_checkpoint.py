@@ -178,7 +178,7 @@ def test_another_fit_than_the_checkpoints_is_refused_with_both_values(
         assert run(*command).exit_code == 1
     for changed, words in (
         (("--components", 5), "--components 3, now 5;"),
-        (("--seed", 7), "random_state=0, now 7;"),
+        (("--seed", 7), "--seed 0, now 7;"),
         (("--cap", 2), "data=30 users x 20 items"),
         (("--float64",), "dtype=float32, now float64;"),
     ):
@@ -187,7 +187,8 @@ def test_another_fit_than_the_checkpoints_is_refused_with_both_values(
         last = result.stderr.splitlines()[-1]
         assert last.startswith(f"dcpf: {kept}: the checkpoint was made with ")
         assert words in last
-    assert "has made 40 iterations already, but max_iter is 30" in run(*command, "--resume", "--max-iter", 30).stderr
+    said = run(*command, "--resume", "--max-iter", 30).stderr
+    assert "has made 40 iterations already, but --max-iter is 30" in said
     assert run(*command, "--resume", "--threads", 2).exit_code == 0
 
 

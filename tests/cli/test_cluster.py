@@ -35,10 +35,30 @@ def test_workers_of_this_machine_give_the_model_of_one_process(plays: Path) -> N
     assert alone.read_bytes() == together.read_bytes()
 
 
+def test_names_find_their_items_as_they_do_on_one_machine(tmp_path: Path) -> None:
+    """Ids are strings in one file and integers in the other, and there is one of everything else."""
+    (tmp_path / "plays.csv").write_text("user,item,count\nu,007,3\nu,12,1\nu,15,2\n")
+    (tmp_path / "names.csv").write_text("id,name\n12,Blur\n15,Cure\n")
+    options = ["fit", str(tmp_path / "plays.csv"), "--components", "1", "--max-iter", "3", "--tol", "0"]
+    told = {}
+    for number, more in ((0, []), (1, ["--workers", "1"])):
+        output = tmp_path / f"{number}.safetensors"
+        done = CliRunner().invoke(app, [*options, "--names", str(tmp_path / "names.csv"), "-o", str(output), *more])
+        assert done.exit_code == 0, done.output
+        assert "names for 2 of 3 items" in done.output
+        told[number] = " ".join(done.output.split())
+    assert (tmp_path / "0.safetensors").read_bytes() == (tmp_path / "1.safetensors").read_bytes()
+    assert "Preparing 1 file of" in told[1]
+    assert "1 user x 3 items, 3 counts up to 3, in 1 block on 1 worker" in told[1]
+    assert "1 workers" not in told[1]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--workers", "2", "--cap", "3"], "--cap does not go with --workers"),
+        (["--workers", "2", "--header"], "--header does not go with --workers"),
+        (["--workers", "2", "--no-header"], "--no-header does not go with --workers"),
         (["--workers", "2", "--warm-start", "old"], "No such file|old"),
         (["--workers", "2", "--scheduler", "tls://x:1"], "give one of them"),
         (["--workers", "0"], "--workers must be at least 1, found 0"),

@@ -110,7 +110,7 @@ def test_debug_shows_where_an_error_came_from() -> None:
 def test_a_warning_is_one_line_on_standard_error_without_a_place_in_the_code() -> None:
     result = run("demo", "--users", "20", "--songs", "50", "--components", "21", "--element", "binary")
     assert result.exit_code == 0, result.output
-    assert "dcpf: warning: --components 21 is more than the 20 users of the data can tell apart\n" in result.stderr
+    assert "dcpf: warning: --components 21 is more than 20 users can tell apart\n" in result.stderr
     assert ".py" not in result.stderr
 
 

@@ -32,6 +32,18 @@ def test_counts_are_split_fitted_and_judged(plays: Path) -> None:
     assert found["log_likelihood"]["counts"] == dcpf.log_likelihood(model, test).counts
 
 
+def test_counts_are_filtered_as_in_a_fit(plays: Path) -> None:
+    found = printed("evaluate", plays, *LEAN, "--min-per-user", 8, "--min-per-item", 5)
+    train, test = dcpf.read_counts(plays).filter(8, 5).split(0.2, seed=0)
+    expected = dcpf.evaluate(dcpf.DCPF(3, random_state=0).fit(train), test, 5)
+    assert found["metrics"][0]["mean"] == expected.to_dict()["metrics"][0]["mean"]
+
+
+def test_what_is_said_of_counts_does_not_go_with_a_model(parts: tuple[Path, Path]) -> None:
+    for option in (("--test-fraction", 0.5), ("--seed", 9), ("--min-per-user", 2), ("--min-per-item", 2)):
+        assert "leave out --test-fraction" in refused("evaluate", *parts, *option)
+
+
 def test_a_model_is_judged_by_test_counts(parts: tuple[Path, Path]) -> None:
     model, test = parts
     found = printed("evaluate", model, test, "-k", 5, "--thresholds", "0, 3")

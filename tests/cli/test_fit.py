@@ -125,6 +125,9 @@ def test_columns_are_named_or_numbered_and_the_delimiter_is_spelt(tmp_path: Path
 def test_float64_is_kept_in_double_precision(plays: Path, tmp_path: Path) -> None:
     assert run("fit", plays, "-o", tmp_path / "m", *LEAN, "--float64").exit_code == 0
     assert dcpf.load(tmp_path / "m").item_factors.dtype == np.float64
+    warm = ("--warm-start", tmp_path / "m", "--max-iter", 1, "--tol", 0)
+    assert run("fit", plays, "-o", tmp_path / "n", *warm).exit_code == 0
+    assert dcpf.load(tmp_path / "n").item_factors.dtype == np.float64
 
 
 def test_a_warm_start_goes_on_from_the_old_model_with_its_components_and_element(
@@ -145,11 +148,12 @@ def test_a_wrong_output_is_refused_before_anything_is_read(plays: Path, folder: 
     assert "is a folder" in refused("fit", missing, "-o", tmp_path)
     assert "not a regular file" in refused("fit", missing, "-o", "/dev/null")
     before = plays.read_bytes()
-    assert "is read as the input" in refused("fit", plays, "-o", plays)
-    assert "is read as the input" in refused(
+    assert "is read by this command" in refused("fit", plays, "-o", plays)
+    assert "is read by this command" in refused(
         "fit", plays, "-o", folder / "names.csv", "--names", folder / "names.csv"
     )
     assert plays.read_bytes() == before
+    assert "the ending must be one of .safetensors, found '.csv'" in refused("fit", plays, "-o", tmp_path / "m.csv")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
@@ -179,7 +183,7 @@ def test_an_interrupt_says_so_and_leaves_the_old_model(plays: Path, model: Path,
 
 
 def test_only_a_model_is_replaced_by_a_model(plays: Path, tmp_path: Path) -> None:
-    precious = tmp_path / "thesis.txt"
+    precious = tmp_path / "thesis"
     precious.write_text("years of work")
     assert "is no model" in refused("fit", plays, "-o", precious)
     assert precious.read_text() == "years of work"

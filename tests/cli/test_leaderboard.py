@@ -32,6 +32,7 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "two files are called plays" in refused("leaderboard", plays, plays, "-o", tmp_path)
     assert "unknown method 'als'" in refused("leaderboard", plays, "--method", "als", "-o", tmp_path)
     assert "-k must be at least 1" in refused("leaderboard", plays, "-k", 0)
+    assert "has the name of a .csv file" in refused("leaderboard", plays, "-o", tmp_path / "board.csv")
 
 
 def test_a_folder_that_cannot_be_used_is_refused_before_any_fit(

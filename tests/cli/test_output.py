@@ -10,7 +10,7 @@ from tests.cli.running import run, run_alone
 
 from dcpf import elements
 from dcpf.cli import main
-from dcpf.cli.output import numbers, plain, several, whole_file, without_nan
+from dcpf.cli.output import numbers, plain, whole_file, without_nan
 from dcpf.progress import Iteration, ProgressBar, clock
 
 
@@ -29,8 +29,7 @@ def test_a_name_cannot_act_on_the_terminal() -> None:
     assert plain("Björk [bold] 椎名林檎 👩‍🎤") == "Björk [bold] 椎名林檎 👩‍🎤"
 
 
-def test_words_and_times() -> None:
-    assert (several(1, "row"), several(2000, "row")) == ("1 row", "2,000 rows")
+def test_times_and_what_is_no_number() -> None:
     assert (clock(7.4), clock(720), clock(3723)) == ("0:07", "12:00", "1:02:03")
     assert without_nan({"a": [float("nan"), (1.0, float("-inf"))], "b": "nan"}) == {
         "a": [None, [1.0, None]],

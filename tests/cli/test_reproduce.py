@@ -78,6 +78,7 @@ def test_an_original_file_is_read_by_its_own_reader(here: Path) -> None:
 def test_what_is_missing_or_unknown_is_said(plays: Path, here: Path) -> None:
     assert "needs a file: dcpf reproduce nips FILE" in refused("reproduce", "nips")
     assert "unknown data set 'spotify'" in refused("reproduce", "spotify", plays)
+    assert "has the name of a .md file" in refused("reproduce", plays, "-o", plays.parent / "tables.md")
     assert "nowhere.csv" in refused("reproduce", "nowhere.csv")
     assert "nowhere.zip" in refused("reproduce", "taste-profile", "nowhere.zip")
     assert "--choose finds alpha and K" in refused("reproduce", plays, "--choose", "--alpha", "0.1")

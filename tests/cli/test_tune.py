@@ -32,7 +32,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_prints_the_trials_what_mattered_and_a_command_that_works(plays: Path, journal: Path, tmp_path: Path) -> None:
     result = run("tune", plays, *SMALL, "--journal", journal, "--figure", tmp_path / "f.svg")
     assert result.exit_code == 0, result.stderr
-    assert "6 settings by ndcg@5>0" in result.stdout
+    assert "6 trials by ndcg@5>0" in result.stdout
     assert "What mattered" in result.stdout
     assert "1/6 the default" in result.stderr
     assert (tmp_path / "f.svg").read_text().startswith("<?xml")
@@ -54,6 +54,18 @@ def test_the_model_is_that_of_the_chosen_settings(plays: Path, journal: Path, tm
     assert model.recommend("u7", 5).to_frame().equals(expected.recommend("u7", 5).to_frame())
     assert found["command"].startswith(f"dcpf fit {plays} -o {path}")
     assert found["is_default"] == (found["python"] == "DCPF(random_state=0)")
+
+
+def test_the_journal_is_never_the_model(plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for other in ("one.safetensors", tmp_path / "one.safetensors"):
+        assert "would be overwritten" in refused("tune", plays, "--journal", "one.safetensors", "-o", other)
+
+
+def test_one_user_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text("user,item,count\na,x,1\na,y,2\nb,x,1\nb,y,2\n")
+    said = refused("tune", tmp_path / "few.csv", *SMALL, "--journal", tmp_path / "j.jsonl")
+    assert "judges one user only" in said
 
 
 def test_the_journal_is_named_after_the_counts(plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,7 +267,7 @@ def test_a_k_that_cannot_be_is_named(k: object) -> None:
 
 def test_what_cannot_be_split_is_refused() -> None:
     single = Counts.from_matrix([[0, 3]])
-    with pytest.raises(InvalidCounts, match="1 counts cannot be split"):
+    with pytest.raises(InvalidCounts, match="1 count cannot be split"):
         single.split()
     with pytest.raises(InvalidCounts, match="at least 2, found 1"):
         single.split_users()

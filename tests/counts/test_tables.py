@@ -296,11 +296,16 @@ def test_a_bad_time_is_an_error_and_one_that_nobody_asked_for_is_left() -> None:
     table = pl.DataFrame(PLAYS | {"date": ["05/01/2020"] * 4})
     counts = from_table(table)
     assert counts.events is None
-    assert any("time column is ignored: '05/01/2020'" in note for note in counts.notes)
+    assert any("time column is ignored: row 0 of the table: the time is '05/01/2020'" in one for one in counts.notes)
     with pytest.raises(dcpf.InvalidCounts, match="row 0 of the table: the time is '05/01/2020'"):
         from_table(table, time_column="date")
+    table = pl.DataFrame(PLAYS | {"date": ["2020-01-01", "2020-01-02", None, "2020-01-03"]})
+    counts = from_table(table)
+    assert counts.events is None
+    assert counts.nnz == from_table(pl.DataFrame(PLAYS)).nnz
+    assert any("time column is ignored: row 2 of the table: the time is None" in note for note in counts.notes)
     with pytest.raises(dcpf.InvalidCounts, match="row 2 of the table: the time is None"):
-        from_table(pl.DataFrame(PLAYS | {"date": ["2020-01-01", "2020-01-02", None, "2020-01-03"]}))
+        from_table(table, time_column="date")
 
 
 def test_two_columns_that_may_be_the_time_give_none() -> None:

@@ -1,11 +1,14 @@
 """Errors of functions that workers run: what is asked again, and what is told at once."""
 
 import errno
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dcpf.distributed.engine import Engine, Lost
+from dcpf.distributed import engine as engine_module
+from dcpf.distributed.engine import Engine, Lost, threads_here
 
 
 def fail(error: Exception) -> None:
@@ -41,3 +44,20 @@ def test_a_task_that_was_given_up_is_lost(client: Any) -> None:
     engine.cancel([future])
     with pytest.raises(Lost):
         engine.result(future)
+
+
+def test_a_worker_knows_how_many_threads_it_may_use(client: Any) -> None:
+    engine = Engine(client)
+    assert engine.result(engine.submit(None, threads_here)) == 1  # as the fixture has it
+    assert threads_here() == 1  # not on a worker
+
+
+def test_the_others_import_nothing_of_dask_but_the_type_of_a_client() -> None:
+    room = Path(engine_module.__file__).parent
+    found = {
+        line.strip()
+        for path in room.glob("*.py")
+        if path.name not in ("engine.py", "__init__.py")
+        for line in re.findall(r"^ *(?:import|from) (?:dask|distributed)\b.*", path.read_text(), re.MULTILINE)
+    }
+    assert found == {"from distributed import Client"}

@@ -250,6 +250,82 @@ def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> N
     assert again.describe().data["users"] == len(whole.users_)
 
 
+@pytest.mark.parametrize(
+    ("spelt", "names"),
+    [(True, {12: "Blur", 15: "Cure"}), (False, {"12": "Blur", "15": "Cure"})],
+    ids=["integers for strings", "strings for integers"],
+)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_names_are_those_of_one_machine(
+    spelt: bool, names: dict[Any, str], elsewhere: bool, client: Any, tmp_path: Path
+) -> None:
+    item = ["007", "12", "15"] if spelt else [7, 12, 15]
+    pl.DataFrame({"user": [1, 1, 2], "item": item, "count": [3, 1, 2]}).write_parquet(tmp_path / "plays.parquet")
+    folder = tmp_path / "users" if elsewhere else None
+    found = fit(
+        model(max_iter=2, n_neighbors=0), tmp_path / "plays.parquet", client, user_factors=folder, names=names
+    )
+    alone = dcpf.read_counts(tmp_path / "plays.parquet", names=names)
+    assert found.names_ is not None
+    assert alone.names is not None
+    assert list(found.names_) == list(alone.names) == ["", "Blur", "Cure"]
+
+
+def test_of_several_columns_of_ids_in_a_file_of_names_the_one_that_is_meant_is_taken(
+    client: Any, tmp_path: Path
+) -> None:
+    pl.DataFrame({"user": [7, 7], "item": ["1", "3"], "count": [1, 2]}).write_parquet(tmp_path / "plays.parquet")
+    table = pl.DataFrame({"code": [1, 2, 3], "id": ["0", "1", "3"], "name": ["Abba", "Blur", "Cure"]})
+    table.write_parquet(tmp_path / "names.parquet")
+    found = fit(
+        model(max_iter=2, n_neighbors=0), tmp_path / "plays.parquet", client, names=tmp_path / "names.parquet"
+    )
+    assert found.names_ is not None
+    assert list(found.names_) == ["Blur", "Cure"]
+
+
+def test_names_of_other_items_are_refused_before_the_fit(files: Path, client: Any) -> None:
+    heard: list[int] = []
+    with pytest.raises(dcpf.InvalidCounts, match=r"names: none of its 1 ids? is an item.* 0; .*'abba'"):
+        fit(model(callback=lambda one: heard.append(one.number)), files, client, names={"abba": "Abba"})
+    assert not heard
+
+
+def test_a_file_of_names_that_is_not_there_is_told_before_any_work(files: Path, client: Any, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        fit(model(), files, client, names=tmp_path / "nowhere")
+    assert not Path(f"{files}.dcpf").exists()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_a_fit_reads_is_not_prepared_anew_while_it_runs(
+    kept: bool, files: Path, alone: bytes, client: Any, tmp_path: Path
+) -> None:
+    """Whether its blocks are kept beside the counts, or with a checkpoint."""
+
+    def disturb(iteration: dcpf.Iteration) -> None:
+        if iteration.number == 3:
+            with pytest.raises(ValueError, match=r"plays\.dcpf/fit-[0-9a-f]{32} .*still runs.*--prepared"):
+                fit(model(), files, client, user_column="item", item_column="user")
+
+    with limited():
+        found = fit(model(callback=disturb, checkpoint=tmp_path / "kept" if kept else None), files, client)
+    assert saved(found, tmp_path / "found.safetensors") == alone
+    assert not list(Path(f"{files}.dcpf").glob("fit-*"))
+
+
+def test_counts_that_can_only_be_read_will_do_with_a_checkpoint(
+    files: Path, alone: bytes, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("dcpf.distributed.fitting.shelf", refuse)
+    with limited():
+        found = fit(model(checkpoint=tmp_path / "kept"), files, client)
+    assert saved(found, tmp_path / "found.safetensors") == alone
+
+
 def test_users_that_stay_elsewhere_leave_nothing_to_learn_excitation_from(files: Path, client: Any) -> None:
     with pytest.raises(ValueError, match=r"n_neighbors=5 .*set n_neighbors=0"):
         fit(model(), files, client, user_factors="users")
@@ -261,6 +337,10 @@ def test_what_has_no_room_here_is_said_before_the_fit(
     monkeypatch.setenv("DCPF_MEMORY", "10KB")
     with pytest.raises(ValueError, match=r"270 users with .*pass user_factors"):
         fit(model(), files, client)
+    pl.DataFrame({"user": [1], "item": [2], "count": [3]}).write_parquet(files.parent / "one.parquet")
+    monkeypatch.setenv("DCPF_MEMORY", "0.01KB")
+    with pytest.raises(ValueError, match=r"1 user with 1 count "):
+        fit(model(), files.parent / "one.parquet", client)
 
 
 def test_a_start_of_ones_own_is_refused(files: Path, client: Any) -> None:

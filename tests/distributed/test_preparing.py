@@ -1,5 +1,7 @@
 """Counts in blocks, without rows passing through the driver."""
 
+import platform
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import dcpf
 from dcpf.distributed import preparing
 from dcpf.distributed.manifest import Manifest, read_block, read_counts_of
 from dcpf.distributed.preparing import prepare
+from dcpf.distributed.shelf import shelf
 from dcpf.distributed.storage import Folder
 from dcpf.inference.data import Data
 
@@ -159,6 +162,46 @@ def test_a_folder_with_other_files_is_never_emptied(files: Path, tmp_path: Path)
     with pytest.raises(ValueError, match=r"mine holds other files .*thesis\.txt.*--prepared"):
         prepare(str(files), str(tmp_path / "mine"), Here(), {})  # type: ignore[arg-type]
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
+def test_what_a_fit_here_uses_is_not_removed(files: Path, small_blocks: None) -> None:
+    folder, first = prepared(files)
+    plays(seed=5).write_parquet(files / "part-9.parquet")
+    with shelf(folder, "a" * 32):
+        before = folder.names()
+        with pytest.raises(
+            ValueError, match=rf"{folder.address}/fit-a{{32}} is of a fit that still runs,.*wait.*--prepared"
+        ):
+            prepared(files)
+        assert folder.names() == before
+        assert Manifest.read(folder) == first
+    assert prepared(files)[1] != first
+
+
+@pytest.mark.parametrize("machine", [f"not-{platform.node()}", None])
+def test_what_a_fit_elsewhere_may_use_is_not_removed(machine: str | None, files: Path, small_blocks: None) -> None:
+    folder, first = prepared(files)
+    plays(seed=5).write_parquet(files / "part-9.parquet")
+    left = folder / f"fit-{'b' * 32}"
+    left.write("block", b"much")
+    if machine is not None:
+        left.write("driver", machine.encode())
+    with pytest.raises(ValueError, match=rf"{left.address} is of a fit that was killed, or .*remove it.*--prepared"):
+        prepared(files)
+    assert Manifest.read(folder) == first
+    left.remove()
+    assert prepared(files)[1] != first
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
+def test_what_a_killed_fit_has_left_here_holds_nothing_up(files: Path, small_blocks: None) -> None:
+    folder, first = prepared(files)
+    plays(seed=5).write_parquet(files / "part-9.parquet")
+    left = folder / f"fit-{'c' * 32}"
+    left.write("driver", platform.node().encode())
+    assert prepared(files)[1] != first
+    assert left.names() == []
 
 
 def test_what_was_prepared_from_older_files_is_not_taken_for_newer(files: Path, small_blocks: None) -> None:

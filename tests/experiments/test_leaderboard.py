@@ -1,5 +1,6 @@
 """Contenders on the same counts: chosen settings, kept results, plain words."""
 
+import importlib.metadata
 import os
 import signal
 import sys
@@ -75,10 +76,21 @@ def test_what_is_done_is_kept_and_not_done_again(
 
 
 def test_results_of_other_data_or_rules_are_refused(board: Board, counts: Counts, folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"popularity.json was made with another k; choose another folder"):
+    with pytest.raises(ValueError, match=r"popularity.json was made with other k; choose another folder"):
         leaderboard(counts, folder, "songs", Rules(k=5, names=NAMES))
-    with pytest.raises(ValueError, match="made with another data"):
+    with pytest.raises(ValueError, match="made with other data"):
         leaderboard(counts.cap(1), folder, "songs", Rules(k=10, names=NAMES))
+
+
+def test_results_depend_on_the_version_of_their_own_package(
+    board: Board, counts: Counts, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda one: "9.9" if one == "implicit" else version(one))
+    assert leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES)) == board
+    monkeypatch.setattr(importlib.metadata, "version", lambda one: "9.9")
+    with pytest.raises(ValueError, match="made with other versions"):
+        leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES))
 
 
 def test_every_contender_can_be_made_with_each_of_its_settings() -> None:

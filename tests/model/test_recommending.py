@@ -54,6 +54,23 @@ def test_all_users_are_recommended_to_when_none_is_named() -> None:
     np.testing.assert_array_equal(everyone.ranked.scores, MODEL.recommend(USERS, n=5).ranked.scores)
 
 
+def test_items_to_allow_or_deny_may_be_called_by_name() -> None:
+    few, _ = MODEL.recommend("user 3", n=5, allow=["ITEM 0", "item 2"], deny=["ITEM 2"])
+    assert few.tolist() == ["item 0"]
+    few, _ = MODEL.recommend("user 3", n=5, allow=["ITEM 0", "item 2"], deny_by_user={"user 3": ["ITEM 0"]})
+    assert few.tolist() == ["item 2"]
+
+
+def test_nobody_is_told_nothing() -> None:
+    assert len(MODEL.predict_pairs([], [])) == len(MODEL.predict_pairs([], "item 1")) == 0
+
+
+def test_an_explanation_is_of_one_item() -> None:
+    for items in ([], ["item 1", "item 2"]):
+        with pytest.raises(ValueError, match=rf"of one item, found {len(items)}; explain_items"):
+            MODEL.explain("user 3", items)
+
+
 def test_scores_are_expected_sessions() -> None:
     items, scores = MODEL.recommend("user 3", n=4)
     rates = MODEL.user_factors[3].astype(float) @ MODEL.item_factors.T.astype(float)

@@ -112,6 +112,16 @@ def test_fourth_column_without_header_is_the_time(read: Read) -> None:
     assert counts.events.counts.tolist() == [2, 1, 5]
 
 
+def test_a_line_that_is_skipped_does_not_cost_the_times(read: Read) -> None:
+    counts = read("user,item,count,time\na,x,1,5\nb,x,?,\nb,y,2,7\n", skip_bad_lines=True)
+    assert counts.events is not None
+    assert counts.events.times.tolist() == [5, 7]
+    counts = read("user,item,count,time\na,x,1,5\nb,x,3,\nb,y,2,7\n", skip_bad_lines=True)
+    assert sums(counts) == {("a", "x"): 1, ("b", "x"): 3, ("b", "y"): 2}
+    assert counts.events is None
+    assert "the time column is ignored: plays.csv:3: the time is" in counts.notes[0]
+
+
 def test_a_byte_0_far_from_the_start_is_a_bad_line(read: Read) -> None:
     content = PLAIN * 500 + "b,y\0,1\n"
     with pytest.raises(InvalidCounts, match=r"plays\.csv:2001: a byte 0 in the text"):
@@ -212,7 +222,7 @@ def test_fractions_are_rounded_on_request(read: Read) -> None:  # row 4
         ("", "empty"),
         ("\n\n", "blank"),
         ("user,item,count\n", "no interactions"),
-        ("a,x,0\n", "no interactions: all 1 counts are 0"),
+        ("a,x,0\n", "no interactions: 1 count, all 0"),
         (b"\xef\xbb\xbf", "blank|empty"),
         (gzip.compress(b""), "empty"),
     ],

@@ -99,7 +99,7 @@ def test_what_cannot_be_served_is_one_line(path: Path, tmp_path: Path) -> None:
     assert "would let everyone ask" in refused("serve", path, "--host", "0.0.0.0", "--no-token")
     assert "different things" in refused("serve", path, "--token", "abc", "--no-token")
     assert "--port must be at most 65535" in refused("serve", path, "--port", 65536)
-    assert "--cap must be at least 1" in refused("serve", path, "--cap", 0)
+    assert "--max-requests must be at least 1" in refused("serve", path, "--max-requests", 0)
     assert "--host no.such.host.invalid" in refused("serve", path, "--host", "no.such.host.invalid")
 
 

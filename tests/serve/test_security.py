@@ -96,6 +96,8 @@ def test_a_token_in_the_address_is_no_token(stranger: httpx.Client) -> None:
 def test_the_page_and_the_probes_need_no_token(stranger: httpx.Client) -> None:
     for path in ("/", "/healthz", "/readyz"):
         assert stranger.get(path).status_code == 200
+        head = stranger.head(path)  # as some that watch services ask
+        assert (head.status_code, head.content) == (200, b"")
     assert stranger.get("/static/nothing").status_code == 404
     assert get(stranger, "/healthz") == {"status": "ok"}
 

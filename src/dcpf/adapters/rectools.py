@@ -133,5 +133,6 @@ def _triplets(asked: Places, lists: Lists) -> Triplets:
 
 
 def _joined(parts: list[Triplets]) -> Triplets:
-    of, items, scores = (np.concatenate([part[j] for part in parts]) for j in range(3))
+    nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    of, items, scores = (np.concatenate([part[j] for part in (nothing, *parts)]) for j in range(3))
     return of, items, scores

@@ -12,11 +12,12 @@ from dcpf.baselines.popularity import Popularity
 
 
 class Method(NamedTuple):
-    """What a method is called, its class, and the parameters that are tried on data put aside."""
+    """What a method is called, its class, the parameters that are tried on data put aside, and whose work it is."""
 
     label: str
     make: type[Baseline]
     grid: list[dict[str, Any]]
+    package: str = "dcpf"
 
 
 # Values around the best ones on plays, invoices, check-ins and words of 1,500 to 4,400 users.
@@ -64,6 +65,7 @@ METHODS: dict[str, Method] = {
             {"weighting": "log", "factors": 200, "alpha": 10.0, "regularization": 100.0},
             {"weighting": "log", "factors": 100, "alpha": 10.0, "regularization": 50.0},
         ],
+        "implicit",
     ),
     "implicit-bpr": Method(
         "implicit BPR",
@@ -77,6 +79,7 @@ METHODS: dict[str, Method] = {
             {"learning_rate": 0.01, "regularization": 0.01, "factors": 50},
             {"learning_rate": 0.01, "regularization": 0.01, "factors": 200},
         ],
+        "implicit",
     ),
     "hpf": Method(
         "hpfrec HPF",
@@ -86,5 +89,6 @@ METHODS: dict[str, Method] = {
             {"factors": 100, "shape_prior": 0.3},
             {"factors": 30, "shape_prior": 0.1},
         ],
+        "hpfrec",
     ),
 }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcpf.cli.inputs import Json, bar, check_least
-from dcpf.cli.output import check_output, console, plain, print_json, several, size, table, write_frames
+from dcpf.cli.output import check_output, console, plain, print_json, size, table, write_frames
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts

@@ -7,6 +7,7 @@ import typer
 
 from dcpf.cli.inputs import Threads, check_least
 from dcpf.cli.output import console, heading, table
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +99,8 @@ def _fit(screen: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
     first, total = seconds[0], seconds[-1]
     compiled = first > 1.0 and first > 20.0 * (total - first) / len(seconds)
     screen.print(
-        f"Learned {model.n_components} components in {model.n_iter_} iterations and {total:.1f} seconds"
+        f"Learned {several(model.n_components, 'component')} in {several(model.n_iter_, 'iteration')} "
+        f"and {total:.1f} seconds"
         + (f", {first:.1f} of them for compiling, on a first run only.\n" if compiled else ".\n")
     )
     return model

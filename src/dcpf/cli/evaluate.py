@@ -7,16 +7,17 @@ import typer
 
 from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import History, Json, Threads, check_least, load
-from dcpf.cli.output import check_output, console, plain, print_json, several, write_frames
+from dcpf.cli.output import TABLES, check_output, console, plain, print_json, write_frames
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.settings import DEFAULTS, Settings
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
     from dcpf.evaluation import Evaluation
     from dcpf.model import DCPF
 
-_ENDINGS = (".parquet", ".csv", ".json")
+_HELD_OUT = 0.2
 
 
 @grouped
@@ -35,8 +36,10 @@ def evaluate(
     thresholds: Annotated[
         str, typer.Option(metavar="S,S,...", help="An item is relevant if its test count is larger than S.")
     ] = "0,1,2,5",
-    test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = 0.2,
+    test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = _HELD_OUT,
     settings: Settings = DEFAULTS,
+    min_per_user: Annotated[int, typer.Option(help="Of COUNTS: drop users with fewer items.")] = 1,
+    min_per_item: Annotated[int, typer.Option(help="Of COUNTS: drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of COUNTS: the same seed gives the same split and model.")] = 0,
     history: History = None,
     against: Annotated[
@@ -55,21 +58,29 @@ def evaluate(
     """Rank items for users, and compare with what was held out.
 
     dcpf evaluate COUNTS holds a part of the counts out, fits the rest, with settings as in dcpf fit, and judges the
-    lists. dcpf evaluate MODEL TEST
-    judges a model by counts that it was not fitted to.
+    lists. dcpf evaluate MODEL TEST judges a model by counts that it was not fitted to.
     """
-    check_least(k=(k, 1), seed=(seed, 0), threads=(threads, 1))
+    check_least(
+        k=(k, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0), threads=(threads, 1)
+    )
     levels = _levels(thresholds)
     _check_model_or_counts(file, test, history, against)
     if test is not None and settings != DEFAULTS:
         raise ValueError(f"{file} is fitted already: leave out --components and the other settings of a fit")
+    if test is not None and (test_fraction, min_per_user, min_per_item, seed) != (_HELD_OUT, 1, 1, 0):
+        raise ValueError(
+            f"{file} should find all of {test}: leave out --test-fraction, --min-per-user, --min-per-item and --seed"
+        )
     if output is not None:
-        check_output(output, inputs=(file, test, history, against), endings=_ENDINGS)
+        check_output(output, inputs=(file, test, history, against), endings=TABLES)
     from dcpf import DCPF
 
     if test is None:
         new = DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
-        model, held_out = _fitted(new, reading.read_and_tell(file), test_fraction, seed)
+        counts = reading.read_and_tell(file)
+        if max(min_per_user, min_per_item) > 1:
+            counts = counts.filter(min_per_user, min_per_item)
+        model, held_out = _fitted(new, counts, test_fraction, seed)
     else:
         model, held_out = load(file, threads), reading.read_and_tell(test)
     before = None if history is None else reading.read_and_tell(history)

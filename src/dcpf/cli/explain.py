@@ -7,8 +7,9 @@ import typer
 
 from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import History, Json, Model, check_least, find_items, find_users, load
-from dcpf.cli.output import console, heading, number, numbers, print_json, several, table, word
+from dcpf.cli.output import console, heading, number, numbers, print_json, table, word
 from dcpf.cli.reading import USUAL, Reading
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from rich.console import Console

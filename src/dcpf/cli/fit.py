@@ -24,10 +24,11 @@ from dcpf.cli.cluster import (
 )
 from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, Threads, check_least, find_items, load
-from dcpf.cli.output import check_output, console, number, plain, print_json, remark, several, size, tell_notes
+from dcpf.cli.output import check_output, console, number, plain, print_json, remark, size, tell_notes
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.settings import DEFAULTS, Settings
 from dcpf.cli.stopping import Stop
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
@@ -65,7 +66,8 @@ def fit(
     warm_start: Annotated[
         Path | None,
         typer.Option(
-            metavar="MODEL", help="Start from an older model: its components, element, names, and who is known."
+            metavar="MODEL",
+            help="Start from an older model: its components, element, names, precision, and who is known.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -99,13 +101,13 @@ def fit(
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     if not file:
         raise ValueError("FILE is empty (a variable that is not set?): name a file of counts")
-    check_output(output, inputs=(Path(file), names))
+    check_output(output, inputs=(Path(file), names), endings=(".safetensors", ""))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    model = _model(warm_start, settings.parameters()).set_params(
-        max_iter=max_iter, tol=tol, dtype="float64" if float64 else "float32", n_jobs=threads, random_state=seed,
-        checkpoint=checkpoint,
-    )  # fmt: skip
+    given = settings.parameters() | ({"dtype": "float64"} if float64 else {})
+    model = _model(warm_start, given).set_params(
+        max_iter=max_iter, tol=tol, n_jobs=threads, random_state=seed, checkpoint=checkpoint
+    )
     cluster = Cluster(workers, scheduler, insecure, threads)
     folders = {"prepared": prepared, "user_factors": user_factors}
     only_here = {

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcpf.cli.inputs import Json, Model, check_least, load
-from dcpf.cli.output import console, heading, number, numbers, plain, print_json, several, size, table, word
+from dcpf.cli.output import console, heading, number, numbers, plain, print_json, size, table, word
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -28,8 +28,12 @@ from dcpf.cli.tune import tune
 _INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _NOT_BUGS = (OSError, MemoryError, FloatingPointError)
 
-# Parameters of Python that errors name, and that are options here
-_PARAMETER = re.compile(r"\b(?:n_)?((?<=n_)components|(?<=n_)neighbors|min_per_\w+|test_fraction|history(?==))\b(=?)")
+# Parameters of Python that errors name, and that are options here; those with another name than there
+_PARAMETER = re.compile(
+    r"\b(n_components|n_neighbors|neighbor_prior|shape_prior|random_state|max_iter|min_per_\w+|test_fraction"
+    r"|(?:history|tol)(?==))\b(=?)"
+)
+_OPTIONS = {"n_components": "components", "n_neighbors": "neighbors", "random_state": "seed"}
 
 
 class PlainErrors(TyperGroup):
@@ -94,7 +98,11 @@ def _told(error: Exception) -> tuple[str, int]:
 
 def _as_typed(said: str) -> str:
     """What is said, with parameters of Python as options: min_per_user=3 is --min-per-user 3."""
-    return _PARAMETER.sub(lambda named: f"--{named[1].replace('_', '-')}{named[2] and ' '}", said).rstrip()
+
+    def option(named: re.Match[str]) -> str:
+        return f"--{_OPTIONS.get(named[1], named[1]).replace('_', '-')}{named[2] and ' '}"
+
+    return _PARAMETER.sub(option, said).replace("dtype='float64'", "--float64").rstrip()
 
 
 def _is_unknown_id(error: Exception) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TABLES = (".parquet", ".csv", ".json")  # the kinds of files that tables are written to, by their endings
 
+_FILES = (*TABLES, ".md", ".txt", ".html", ".tex", ".pdf", ".png", ".svg", ".safetensors")  # no ending of a folder
 _WIDTH = 80  # where there is no terminal
 _NO_LETTERS = ("Cc", "Cs", "Zl", "Zp")  # control characters and line ends, which would act on the terminal
 
@@ -99,11 +100,6 @@ def number(value: float) -> str:
     return numbers([value])[0]
 
 
-def several(number: int, what: str) -> str:
-    """So many of these: 1 item, 2 items, 3,000 items."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def tell_notes(counts: "Counts") -> None:
     """What was done to the data on the way here, on standard error."""
     screen = console(stderr=True)
@@ -133,8 +129,12 @@ def size(n_bytes: int) -> str:
 
 def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Sequence[str] = ()) -> None:
     """Refuse what cannot be written to, or should not be, before any work is done for it."""
+    for one in inputs:
+        if one is not None and (path.samefile(one) if path.exists() and one.exists() else _same_name(path, one)):
+            raise ValueError(f"{path} is read by this command, and would be overwritten; choose another name")
     if endings and path.suffix.lower() not in endings:
-        raise ValueError(f"{path}: the ending must be one of {', '.join(endings)}, found {path.suffix or 'none'!r}")
+        wanted = ", ".join(filter(None, endings))
+        raise ValueError(f"{path}: the ending must be one of {wanted}, found {path.suffix or 'none'!r}")
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
@@ -144,13 +144,16 @@ def check_output(path: Path, *, inputs: Sequence[Path | None] = (), endings: Seq
         raise ValueError(f"{path}: there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ValueError(f"{path}: nothing may be written to the folder {folder}; choose another one")
-    for one in inputs:
-        if one is not None and path.exists() and one.exists() and path.samefile(one):
-            raise ValueError(f"{path} is read as the input, and would be overwritten; choose another output")
+
+
+def _same_name(path: Path, other: Path) -> bool:
+    return path.absolute().parent.resolve() / path.name == other.absolute().parent.resolve() / other.name
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a folder that is none, or cannot be made, or not be written to."""
+    """Refuse a folder that is none, or cannot be made, or not be written to, or that is called like a file."""
+    if path.suffix.lower() in _FILES and not path.is_dir():
+        raise ValueError(f"{path} is to be a folder, and has the name of a {path.suffix} file; choose another one")
     there = next(one for one in (path, *path.absolute().parents) if one.exists())
     if not there.is_dir():
         raise ValueError(f"{path}: {there} is no folder; choose another one")

@@ -30,10 +30,10 @@ from dcpf.cli.output import (
     ranking,
     records,
     remark,
-    several,
     write_frames,
 )
 from dcpf.cli.reading import USUAL, Reading
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     import polars as pl

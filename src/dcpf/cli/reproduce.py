@@ -9,9 +9,10 @@ import typer
 
 from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import Json, Threads, bar, check_least
-from dcpf.cli.output import console, plain, print_json, several, tell_notes
+from dcpf.cli.output import check_folder, console, plain, print_json, tell_notes
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
+from dcpf.wording import extent, several
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -89,6 +90,7 @@ def reproduce(
         starts=starts, seed=seed, max_iter=max_iter, tol=tol, grid=grid, choose=choose,
     )  # fmt: skip
     folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
+    check_folder(folder)
     counts = _read(dataset, path, seed, reading, (min_per_user, min_per_item))
     from dcpf.experiments.reproduce import reproduce as run
 
@@ -132,8 +134,7 @@ def _read(dataset: str | None, path: Path, seed: int, reading: Reading, least: t
 
         with bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_dataset(dataset, path, seed, progress)
-    shape = f"  {counts.shape[0]:,} users x {counts.shape[1]:,} items, {counts.nnz:,} counts"
-    console(stderr=True).print(shape, soft_wrap=True)
+    console(stderr=True).print(f"  {extent(*counts.shape, counts.nnz)}", soft_wrap=True)
     tell_notes(counts)
     return counts
 

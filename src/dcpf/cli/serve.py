@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcpf.cli.inputs import Model, Threads, check_least
-from dcpf.cli.output import plain, several
+from dcpf.cli.output import plain
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.serve.loaded import Loaded
@@ -28,13 +29,13 @@ def serve(
         list[str] | None, typer.Option(metavar="NAME", help="A further name of the service; repeatable.")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    cap: Annotated[int, typer.Option(help="Requests at a time; more are told to come back.")] = 64,
+    max_requests: Annotated[int, typer.Option(help="Requests at a time; more are told to come back.")] = 64,
     check_every: Annotated[float, typer.Option(help="Seconds between two looks for a newer model file.")] = 1.0,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
 ) -> None:
     """Serve a model over HTTP, with a page that explains it."""
-    check_least(port=(port, 0), cap=(cap, 1), threads=(threads, 1))
+    check_least(port=(port, 0), max_requests=(max_requests, 1), threads=(threads, 1))
     if port > 65_535:
         raise ValueError(f"--port must be at most 65535, found {port}")
     if not 0.01 <= check_every <= 86_400:
@@ -61,7 +62,15 @@ def serve(
 
     run(
         Settings(
-            model, host, port, token, no_token, tuple(allow_host or ()), cap, thread_count(threads), check_every
+            model,
+            host,
+            port,
+            token,
+            no_token,
+            tuple(allow_host or ()),
+            max_requests,
+            thread_count(threads),
+            check_every,
         ),
         ready,
     )

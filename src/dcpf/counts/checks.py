@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts.occurring import occurring
-from dcpf.counts.wording import some
+from dcpf.wording import extent, several
 
 LARGEST_COUNT = 2**31 - 1
 
@@ -48,13 +48,11 @@ def report(X: Any, matrix: sparse.csr_array) -> str:
     given = int(np.count_nonzero(stored))
     users = int((np.diff(matrix.indptr) == 0).sum())
     items = int(matrix.shape[1] - len(occurring(matrix.indices)))
-    parts = [
-        f"{matrix.shape[0]:,} users x {matrix.shape[1]:,} items, {matrix.nnz:,} counts up to {matrix.data.max():,}"
-    ]
+    parts = [f"{extent(*matrix.shape, matrix.nnz)} up to {matrix.data.max():,}"]
     if given > matrix.nnz:
-        parts.append(f"{some(given - matrix.nnz, 'repeated pair')} summed")
+        parts.append(f"{several(given - matrix.nnz, 'repeated pair')} summed")
     if users or items:
-        parts.append(f"{some(users, 'user')} and {some(items, 'item')} without any")
+        parts.append(f"{several(users, 'user')} and {several(items, 'item')} without any")
     return "; ".join(parts)
 
 

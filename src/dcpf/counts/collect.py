@@ -17,6 +17,7 @@ from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
 from dcpf.counts.spill import Triplets
 from dcpf.counts.values import Fault, Times, read_counts_column, shown
+from dcpf.wording import several
 
 
 class Place(NamedTuple):
@@ -72,7 +73,7 @@ class BadRows:
             )
 
     def _skipped(self) -> str:
-        return f"{self.number:,} bad line{'' if self.number == 1 else 's'} skipped"
+        return f"{several(self.number, 'bad line')} skipped"
 
 
 class Collector:
@@ -107,8 +108,9 @@ class Collector:
             return
         faults = [*_missing(frame["user"], "user"), *_missing(frame["item"], "item")]
         counts, of_counts = self._read_counts(frame)
-        times, of_times = self._read_times(rows)
-        faults += of_counts + of_times
+        faults += of_counts
+        times, of_times = self._read_times(rows, faults)
+        faults += of_times
         keep = counts > 0
         good = frame.height
         if faults:
@@ -140,7 +142,7 @@ class Collector:
         if not n_rows:
             if not self._zeros:
                 self._bad.check_left(self._where)
-            zeros = f"all {self._zeros:,} counts are 0" if self._zeros else "there are no rows with a count"
+            zeros = f"{several(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
         users, user_places = self._finish_ids("user")
         items, item_places = self._finish_ids("item")
@@ -153,8 +155,8 @@ class Collector:
         self._check_sums(matrix, users, items)
         repeated = n_rows - matrix.nnz
         told = [*notes, *self._notes, *self._bad.notes()]
-        told += [f"{repeated:,} repeated pair{'' if repeated == 1 else 's'} summed"] if repeated else []
-        told += [f"{self._zeros:,} zero count{'' if self._zeros == 1 else 's'} left out"] if self._zeros else []
+        told += [f"{several(repeated, 'repeated pair')} summed"] if repeated else []
+        told += [f"{several(self._zeros, 'zero count')} left out"] if self._zeros else []
         return Counts(matrix, users, items, events=events, notes=tuple(told))
 
     def _read_counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int32], list[Fault]]:
@@ -164,21 +166,22 @@ class Collector:
         whose = [one._replace(why=_of_pair(frame, one.why)) for one in faults]
         return counts, whose
 
-    def _read_times(self, rows: Rows) -> tuple[NDArray[Any] | None, list[Fault]]:
+    def _read_times(self, rows: Rows, others: list[Fault]) -> tuple[NDArray[Any] | None, list[Fault]]:
+        """Times, and their faults. If nobody asked for them, all are given up rather than a row that is else good."""
         if self._times is None or "time" not in rows.frame.columns:
             return None, []
         column = rows.frame["time"]
-        undecided = self._times.are_dates is None
         try:
             times, faults = self._times.read(column)
         except InvalidCounts as error:
             if self._time_was_asked_for:
                 raise InvalidCounts(f"{self._where}: {error}") from None
             return self._give_up_times(f"it holds {column.dtype}")
-        if undecided and not self._time_was_asked_for and any(one.mask[0] for one in faults):
-            return self._give_up_times(
-                f"{shown(column[0])} at {rows.place(0).shown} is neither a number nor an ISO date"
-            )
+        if not self._time_was_asked_for:
+            good = ~np.logical_or.reduce([np.zeros(len(column), dtype=bool), *(one.mask for one in others)])
+            for fault in faults:
+                if (first := np.flatnonzero(fault.mask & good)).size:
+                    return self._give_up_times(f"{rows.place(int(first[0])).shown}: {fault.why(int(first[0]))}")
         return times, faults
 
     def _give_up_times(self, why: str) -> tuple[None, list[Fault]]:

@@ -13,6 +13,7 @@ from dcpf.counts.checks import InvalidCounts, count_matrix
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Id, Ids
 from dcpf.counts.strings import Strings
+from dcpf.wording import extent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +38,7 @@ class Counts:
         """What is given for counts, as counts: themselves, a table of triplets in memory, or a matrix."""
         if isinstance(X, Counts):
             if X.nnz == 0 and not allow_empty:
-                raise InvalidCounts(f"no interactions: {X.shape[0]:,} users x {X.shape[1]:,} items without any count")
+                raise InvalidCounts(f"no interactions: {extent(*X.shape, 0)}")
             return X
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
             from dcpf.counts.tables import is_table
@@ -105,7 +106,7 @@ class Counts:
         return np.repeat(rows, np.diff(self.matrix.indptr))
 
     def __repr__(self) -> str:
-        parts = [f"{self.shape[0]:,} users x {self.shape[1]:,} items, {self.nnz:,} counts"]
+        parts = [extent(*self.shape, self.nnz)]
         if self.nnz:
             parts[0] += f" up to {self.matrix.data.max():,}"
         if self.names is not None:

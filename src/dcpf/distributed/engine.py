@@ -1,4 +1,4 @@
-"""Dask behind a handful of calls. Nothing else here names it."""
+"""Dask behind a handful of calls. The rest of this room takes nothing of it but the client that a caller brings."""
 
 import ipaddress
 import logging
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import CancelledError, Client, LocalCluster, fire_and_forget
+from distributed import CancelledError, Client, LocalCluster, fire_and_forget, get_worker
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
@@ -116,6 +116,14 @@ class Engine:
         """Run a function on all workers there are, and do not wait for them."""
         for worker in self._client.scheduler_info(n_workers=-1)["workers"]:
             fire_and_forget(self.submit(worker, function, *arguments))  # type: ignore[no-untyped-call]
+
+
+def threads_here() -> int:
+    """As many threads as the worker may use that runs this; 1 elsewhere."""
+    try:
+        return max(1, int(get_worker().state.nthreads))
+    except ValueError:  # not on a worker
+        return 1
 
 
 def check_secure(address: str, *, insecure: bool) -> None:

@@ -3,16 +3,17 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
 import numpy as np
 from distributed import Client
+from scipy import sparse
 
 from dcpf import elements, memory
-from dcpf.counts import Counts, Id, Strings
+from dcpf.counts import Counts, Id, Ids
 from dcpf.distributed.engine import Engine
 from dcpf.distributed.keeping import Keeper, KeptPosition
 from dcpf.distributed.manifest import Manifest, read_counts_of, read_items
@@ -31,7 +32,10 @@ from dcpf.model.climbing import Climb
 from dcpf.model.fitted import generator
 from dcpf.progress import ProgressBar
 from dcpf.ranking.lists import Catalogue
+from dcpf.readers.names import read_names
+from dcpf.readers.read import with_names
 from dcpf.store.checkpoint import MORE
+from dcpf.wording import extent, several
 
 Address = str | os.PathLike[str]
 _BYTES_OF_ENTRY = 16  # in memory, as a model has it
@@ -44,7 +48,7 @@ def fit(
     *,
     prepared: Address | None = None,
     user_factors: Address | None = None,
-    names: Mapping[Id, str] | None = None,
+    names: Address | Mapping[Id, str] | None = None,
     user_column: str | int | None = None,
     item_column: str | int | None = None,
     count_column: str | int | None = None,
@@ -67,8 +71,8 @@ def fit(
     user_factors : path or address
         Where workers write the factors of users as Parquet, when these are too many for one file and one machine. The
         model then holds the items and all parameters, and one user, "average". Without it the model is whole.
-    names : mapping
-        Names of items by id.
+    names : mapping or path
+        Names of items by id, or a file with them, as for `dcpf.read_counts`. The driver alone reads it.
     user_column, item_column, count_column : str or int
         As for `dcpf.read_counts`.
     insecure : bool
@@ -79,6 +83,8 @@ def fit(
     engine = Engine(client, insecure=insecure)
     settings = model._settings()
     _check_possible(model, user_factors)
+    if names is not None and not isinstance(names, Mapping):
+        read_names(names)  # what is wrong with the file is told before any work
     columns = {"user_column": user_column, "item_column": item_column, "count_column": count_column}
     data = absolute(data)
     folder = Folder(f"{data.rstrip('/')}.dcpf" if prepared is None else absolute(prepared))
@@ -87,6 +93,7 @@ def fit(
             bar.say(f"Dask's dashboard: {engine.dashboard}")
         manifest = prepare(data, folder.address, engine, columns, bar.say)
         _check_size(manifest, model, elsewhere=user_factors is not None)
+        items = _items(folder, names)
         spent: list[Times] = []
 
         def told(times: Times) -> None:
@@ -97,17 +104,18 @@ def fit(
 
         plan = Plan(uuid.uuid4().hex, folder.address, manifest.source, settings)
         checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest, told)
-        for line in (*manifest.notes, _told(manifest, engine), *checkpoint.notes, *sweep(folder)):
+        for line in (*manifest.notes, *items.notes, _told(manifest, engine), *checkpoint.notes, *sweep(folder)):
             bar.say(line)
         with _shelf(model, folder, plan) as kept, Keeper(checkpoint, kept, users) as keeper:
             climb = Climb(model.max_iter, model.tol, model.callback, keeper, bar)
             climb.run(_states(model, Ascent(users, elements.get(model.element), settings, threads), manifest, keeper))
             assert climb.reached is not None
             if user_factors is None:
-                _bring_all(model, climb.reached, users, read_counts_of(folder, manifest), names)
+                counts = replace(read_counts_of(folder, manifest), names=items.names)
+                _bring_all(model, climb.reached, users, counts)
             else:
                 average = users.export(_with_workers(climb.reached), absolute(user_factors))
-                _bring_items(model, climb.reached, average, _catalogue(folder, names), manifest)
+                _bring_items(model, climb.reached, average, Catalogue(items.items, items.names), manifest)
         bar.say(_spent(spent))
         if settings.n_neighbors and not climb.told_to_stop:
             bar.say("Learning which items bring which, on this machine")
@@ -116,12 +124,10 @@ def fit(
     return model
 
 
-def _bring_all(
-    model: DCPF, reached: Position, users: RemoteUsers, counts: Counts, names: Mapping[Id, str] | None
-) -> None:
+def _bring_all(model: DCPF, reached: Position, users: RemoteUsers, counts: Counts) -> None:
     """Make the model whole: q(W) comes here from the workers."""
     state = replace(reached.state, W=users.fetch(_with_workers(reached)), last=None)
-    model._take_over(counts if names is None else counts.with_names(names), model._settings(), state, reached.bounds)
+    model._take_over(counts, model._settings(), state, reached.bounds)
 
 
 def _bring_items(model: DCPF, reached: Position, average: Gammas, items: Catalogue, manifest: Manifest) -> None:
@@ -159,8 +165,9 @@ def _check_size(manifest: Manifest, model: DCPF, *, elsewhere: bool) -> None:
     needed = manifest.users * model._size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
     if not elsewhere and needed > memory.memory():
         raise ValueError(
-            f"{manifest.users:,} users with {manifest.entries:,} counts take {needed / 1e9:.1f} GB on this machine, "
-            f"which has {memory.memory() / 1e9:.1f}; pass user_factors, a folder for the workers to write to"
+            f"the model of {several(manifest.users, 'user')} with {several(manifest.entries, 'count')} takes "
+            f"{needed / 1e9:.1f} GB on this machine, which has {memory.memory() / 1e9:.1f}; pass user_factors, a "
+            "folder for the workers to write to"
         )
 
 
@@ -171,18 +178,25 @@ def _checkpoint(model: DCPF, manifest: Manifest) -> Checkpoint:
     return found
 
 
-def _shelf(model: DCPF, folder: Folder, plan: Plan) -> AbstractContextManager[Folder]:
-    """Where blocks are kept while the fit runs: with the checkpoint, or with the counts."""
-    if model.checkpoint is not None:
-        return nullcontext(Folder(absolute(model.checkpoint)) / MORE)
-    return shelf(folder, plan.fit)
+@contextmanager
+def _shelf(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folder]:
+    """Where blocks are kept while the fit runs: with the checkpoint, or with the counts.
+
+    Beside the counts there is a shelf in any case: it tells others that a fit reads them.
+    """
+    with ExitStack() as stack:
+        if model.checkpoint is None:
+            yield stack.enter_context(shelf(folder, plan.fit))
+            return
+        with suppress(OSError):  # where nothing may be written, nothing is removed either
+            stack.enter_context(shelf(folder, plan.fit))
+        yield Folder(absolute(model.checkpoint)) / MORE
 
 
 def _told(manifest: Manifest, engine: Engine) -> str:
-    users, items = manifest.shape
     return (
-        f"{users:,} users x {items:,} items, {manifest.entries:,} counts up to {manifest.counts[-1]:,}, in "
-        f"{len(manifest.blocks)} blocks on {len(engine.workers())} workers"
+        f"{extent(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
+        f"{several(len(manifest.blocks), 'block')} on {several(len(engine.workers()), 'worker')}"
     )
 
 
@@ -192,8 +206,8 @@ def _spent(times: list[Times]) -> str:
     return f"An iteration took {middle}"
 
 
-def _catalogue(folder: Folder, names: Mapping[Id, str] | None) -> Catalogue:
+def _items(folder: Folder, names: Address | Mapping[Id, str] | None) -> Counts:
+    """The items with their names, as counts of no users: names find their items as they do on one machine."""
     items = read_items(folder)
-    if names is None:
-        return Catalogue(items, None)
-    return Catalogue(items, Strings.of([names.get(one, "") for one in items]))
+    counts = Counts(sparse.csr_array((0, len(items)), dtype=np.int64), Ids.of([]), items)
+    return counts if names is None else with_names(counts, names)

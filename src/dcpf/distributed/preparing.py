@@ -34,6 +34,7 @@ from dcpf.distributed.storage import Fetched, Folder
 from dcpf.inference.data import BLOCK_ENTRIES, distinct
 from dcpf.readers import read_counts
 from dcpf.readers.parquet import ENDINGS
+from dcpf.wording import several
 
 _SAMPLES = 1000  # users of a file that stand for all of them when ranges are chosen
 _LARGEST = 2**31 - 1
@@ -78,8 +79,9 @@ def prepare(
             f"{prepared} holds other files than prepared counts, such as {foreign[0]!r}, which would be lost; name a "
             "new or empty folder (prepared=, --prepared)"
         )
+    shelf.check_unused(folder)
     folder.remove()
-    say(f"Preparing {len(files):,} file{'s' * (len(files) > 1)} of {data} in {prepared}")
+    say(f"Preparing {several(len(files), 'file')} of {data} in {prepared}")
     draft = folder / "draft"
     calls = [(address, draft.address, number) for number, (address, _) in enumerate(files)]
     facts: list[_FileFacts] = engine.each(_order_file, calls, columns)

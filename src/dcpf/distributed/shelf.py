@@ -1,7 +1,8 @@
 """Where a fit without a checkpoint keeps its blocks while it runs: a folder of its own, beside the counts.
 
 A driver that is killed leaves it behind. The next fit removes it, if it can tell that nobody uses it: a driver holds
-a lock, which ends with its process. A lock is sure among processes of one machine alone, so the folder names it.
+a lock, which ends with its process. A lock is sure among processes of one machine alone, so the folder names it. As
+long as one may be in use, the counts beside it are not replaced by others.
 """
 
 import contextlib
@@ -35,11 +36,7 @@ def shelf(prepared: Folder, fit: str) -> Iterator[Folder]:
 def sweep(prepared: Folder) -> list[str]:
     """Remove what killed fits have left; says what is left alone, since a fit that runs elsewhere may use it."""
     doubtful = []
-    for name in prepared.names():
-        folder = prepared / name
-        if not NAME.fullmatch(name):
-            continue
-        used = _is_used(folder)
+    for folder, used in _shelves(prepared):
         if used is None:
             doubtful.append(
                 f"{folder.address} is of a fit that was killed, or that still runs elsewhere; remove it if none does"
@@ -47,6 +44,26 @@ def sweep(prepared: Folder) -> list[str]:
         elif not used:
             shutil.rmtree(Path(folder.path), ignore_errors=True)
     return doubtful
+
+
+def check_unused(prepared: Folder) -> None:
+    """Refuse to have counts replaced that a fit reads, or may read."""
+    for folder, used in _shelves(prepared):
+        if used is False:
+            continue
+        runs = "still runs" if used else "was killed, or that still runs elsewhere"
+        way = "wait until it has ended" if used else "remove it if none does"
+        raise ValueError(
+            f"{folder.address} is of a fit that {runs}, and other counts would replace those in {prepared.address} "
+            f"that it reads; {way}, or name another folder (prepared=, --prepared)"
+        )
+
+
+def _shelves(prepared: Folder) -> Iterator[tuple[Folder, bool | None]]:
+    """What fits have here, and whether they still run."""
+    for name in prepared.names():
+        if NAME.fullmatch(name):
+            yield prepared / name, _is_used(prepared / name)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dcpf.distributed.commands import Begin, Beyond, Command, Export, Forget, Give, Keep, Recall, Visit
+from dcpf.distributed.engine import threads_here
 from dcpf.distributed.manifest import column_of_ids, manifest_of, read_block
 from dcpf.distributed.storage import Folder
 from dcpf.elements import Element
@@ -77,7 +78,7 @@ class _Blocks:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.folder, self.manifest = plan, Folder(plan.prepared), manifest_of(plan.prepared, plan.source)
-        self.threads = Threads(_threads_here())
+        self.threads = Threads(threads_here())
         self.counts = np.array(self.manifest.counts, dtype=np.int64)
         self.sweep = BlockSweep(self.counts, plan.settings, self.threads)
         self.states: dict[int, _State] = {}
@@ -212,13 +213,3 @@ def _recall(folder: Folder, number: int) -> dict[int, Gammas]:
 
 def _name(number: int) -> str:
     return f"block-{number:05}.safetensors"
-
-
-def _threads_here() -> int:
-    """As many threads as this worker may use."""
-    try:
-        from distributed import get_worker
-
-        return max(1, int(get_worker().state.nthreads))
-    except ValueError:  # not on a worker
-        return 1

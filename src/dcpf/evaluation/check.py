@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.elements import Element
+from dcpf.wording import several
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,10 +162,9 @@ class Check:
     def __str__(self) -> str:
         parameters = "".join(f", {name} {value:.3g}" for name, value in self.element.parameters.items())
         users, items = self.shape
-        draws = f"{len(self.drawn)} draw{'s' if len(self.drawn) > 1 else ''}"
         lines = [
             f"Predictive check of {self.element.name}{parameters}",
-            f"{users:,} users x {items:,} items, {draws} from the model",
+            f"{several(users, 'user')} x {several(items, 'item')}, {several(len(self.drawn), 'draw')} from the model",
             "",
             f"{'entries of count':<20}{'data':>14}{'model':>14}    range of the draws",
             *(_line(one.spelt("-"), one.data, np.array(one.drawn)) for one in self.ranges),

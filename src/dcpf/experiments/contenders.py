@@ -20,6 +20,7 @@ class Contender:
     make: Callable[..., Any]
     grid: tuple[Settings, ...]
     ours: bool = False
+    package: str = "dcpf"  # whose version its results depend on
 
     def new(self, settings: Settings, seed: int) -> Any:
         """An unfitted one with these settings."""
@@ -59,6 +60,9 @@ CONTENDERS: dict[str, Contender] = {
         element: Contender(element, label, DCPF, _factorizations(element), ours=True)
         for element, label in _OURS.items()
     },
-    **{name: Contender(name, one.label, one.make, tuple(one.grid)) for name, one in METHODS.items()},
+    **{
+        name: Contender(name, one.label, one.make, tuple(one.grid), package=one.package)
+        for name, one in METHODS.items()
+    },
 }
 """All of them by name. The first is what the others are compared with."""

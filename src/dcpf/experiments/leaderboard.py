@@ -125,8 +125,7 @@ def leaderboard(
 
 def _about(contender: Contender, data: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
     """What a kept result depends on."""
-    packages = ["dcpf", "implicit", "hpfrec"] if not contender.ours else ["dcpf"]
-    versions = {name: _version(name) for name in packages}
+    versions = {name: _version(name) for name in ("dcpf", contender.package)}
     defaults = {name: repr(value) for name, value in contender.make().get_params().items()}
     told = {"versions": versions, "data": dict(data), "defaults": defaults, "grid": list(contender.grid)}
     rest = {name: value for name, value in asdict(rules).items() if name != "names"}
@@ -165,8 +164,8 @@ class _Kept:
             raise ValueError(f"{self._path} is not what a run writes ({error!r}); remove it") from None
         differing = [key for key in self._about if about.get(key) != self._about[key]]
         if differing:
-            what = " and another ".join(differing)
-            raise ValueError(f"{self._path} was made with another {what}; choose another folder (-o), or remove it")
+            what = " and other ".join(differing)
+            raise ValueError(f"{self._path} was made with other {what}; choose another folder (-o), or remove it")
 
     def write(self) -> None:
         """Put it all on the disk."""

@@ -10,6 +10,7 @@ from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
 from dcpf.experiments.tables import Cell, Table
 from dcpf.experiments.tuned import as_options
+from dcpf.wording import extent
 
 _SHORT = {
     "n_components": "K",
@@ -37,7 +38,7 @@ def standings(board: Board) -> Table:
         seconds = [Cell(one, 1) for one in (entry.fit_seconds, entry.search_seconds, entry.rank_seconds)]
         rows.append((Cell(entry.label), *means, *seconds, Cell(entry.memory / 1e6, 0), Cell(_chosen(entry))))
     data = board.data
-    shape = f"{data['users']:,} users x {data['items']:,} items, {data['entries']:,} counts"
+    shape = extent(data["users"], data["items"], data["entries"])
     notes = (*verdict(board), *_to_type(board), *_legend(board))
     return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
 

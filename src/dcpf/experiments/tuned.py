@@ -9,6 +9,7 @@ from dcpf.experiments.objective import Gain
 from dcpf.experiments.search import DEFAULT, SPACE, Settings
 from dcpf.experiments.tables import Cell, Table
 from dcpf.experiments.tuning import Trial, Tuned
+from dcpf.wording import several
 
 LABELS = {
     "n_neighbors": "neighbours",
@@ -50,7 +51,7 @@ def ranking(tuned: Tuned) -> Table:
         told = "stopped early" if trial.stopped else mark
         rows.append((score, Cell(told), *words, Cell(trial.seconds, 1)))
     columns = ("score", "over default", *LABELS.values(), "seconds")
-    title = f"{len(rows)} settings by {tuned.objective}"
+    title = f"{several(len(rows), 'trial')} by {tuned.objective}"
     return Table("trials", title, columns, tuple(rows), ("± is half of a 95% interval over users.",))
 
 

@@ -185,6 +185,11 @@ class _Bench:
         if self._default is None:  # which all are compared with
             self._default = self._judged(self._fitted(DEFAULT, None)[0])
             self._objective.score(self._default)  # an error where nobody is judged
+            if np.isfinite(self._default).any(axis=1).sum() < 2:
+                raise ValueError(
+                    f"{self._objective} judges one user only, which tells nothing of others: give counts of more "
+                    "users, or choose a lower threshold"
+                )
         began = time.perf_counter()
         model, stopped = self._fitted(settings, rival)
         values = self._judged(model)

@@ -32,7 +32,10 @@ class Explaining(Asking):
 
         With a history of one user, such as a mapping of items to counts, `user` may be None.
         """
-        return self.explain_items(user, one_or_several(item, "item")[:1], history=history)[0]
+        wanted = one_or_several(item, "item")
+        if len(wanted) != 1:
+            raise ValueError(f"an explanation is of one item, found {len(wanted):,}; explain_items explains several")
+        return self.explain_items(user, wanted, history=history)[0]
 
     def explain_items(self, user: Any, items: Sequence[Any], *, history: Any = None) -> list[Explanation]:
         """Why each of these items: as `explain`, which would read the user's counts again for every one of them."""

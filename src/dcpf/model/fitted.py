@@ -148,7 +148,8 @@ class Fitted:
             self._excitation = learn_excitation(
                 self.history_, settings.n_neighbors, settings.neighbor_prior, factors, self.element_, threads
             )
-            self._derived.pop("targets", None)
+            for what in ("targets", "strongest"):
+                self._derived.pop(what, None)
 
     def _kept(self, W: Floats) -> Floats:
         """Of E[W], what the factors keep beside excitation."""

@@ -52,9 +52,9 @@ class Recommending(Explaining):
             Fresh counts of users, known to the model or not: these are folded in. A mapping is one user's.
         exclude_seen : bool
             Leave out what the user already has: in the history, or else in the training counts.
-        allow, deny : ids of items
+        allow, deny : ids or names of items
             Recommend only these, or none of these. A warning tells of those that the model does not know.
-        deny_by_user : mapping of users to ids of items
+        deny_by_user : mapping of users to ids or names of items
             Items to leave out for one user each.
         unknown : "raise" or "popular"
             What becomes of a user whom neither model nor history know: a KeyError, or what is popular.
@@ -125,8 +125,8 @@ class Recommending(Explaining):
         asking = None if users is None else one_or_several(users, "users")
         distinct = None if asking is None else list(dict.fromkeys(asking))
         asked = self._asked(distinct, history)
-        row_of = {one: row for row, one in enumerate(distinct or [None])}
-        rows = [row_of[one] for one in asking or [None]]
+        row_of = {one: row for row, one in enumerate([None] if distinct is None else distinct)}
+        rows = [row_of[one] for one in ([None] if asking is None else asking)]
         if len(rows) == 1 and (users is None or is_one(users)):
             rows *= len(wanted)
         elif is_one(items):
@@ -181,11 +181,13 @@ class Recommending(Explaining):
         return self._similar(Catalogue(self.users_), (self.user_factors, self.item_factors), users, n, "user")
 
     def _known_items(self, items: Any, name: str) -> NDArray[np.int64]:
-        """Where these items stand, by id; those that the model does not know are left out, and it is said."""
+        """Where these items stand, by id or name; those that the model does not know are left out, and it is said."""
         if is_one(items) or items is None:
             raise TypeError(f"{name} must be a list of items, found {items!r}")
         wanted = list(items)
         found = self.items_.find_all(wanted)
+        for j in np.flatnonzero(found < 0).tolist() if self.names_ is not None else ():
+            found[j] = self.items_.find_all([self._id_of(wanted[j])])[0]
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
             warn_caller(

@@ -66,7 +66,7 @@ def read_counts(
         counts = collector.finish(table.columns.notes)
     if progress is not None and source is not None:
         progress(source.size, source.size)
-    return counts if names is None else _with_names(counts, names)
+    return counts if names is None else with_names(counts, names)
 
 
 def _open_table(
@@ -94,7 +94,8 @@ def _from_matrix(source: Source, given: Mapping[str, Column | None], round_count
     return replace(counts, notes=("a matrix without ids: users and items are numbered from 0",))
 
 
-def _with_names(counts: Counts, names: str | os.PathLike[str] | Mapping[Id, str]) -> Counts:
+def with_names(counts: Counts, names: str | os.PathLike[str] | Mapping[Id, str]) -> Counts:
+    """The same with names of items by id, or from a file with them; a note says how many were found."""
     by_id = names if isinstance(names, Mapping) else read_names(names, counts.items)
     if counts.items.are_strings:  # an id that is an integer in one file may be a string in the other
         by_id = {str(one): name for one, name in by_id.items()}

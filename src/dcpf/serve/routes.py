@@ -168,11 +168,13 @@ def operations(service: Service) -> APIRouter:
     """The addresses for those who run the service."""
     router = APIRouter()
 
+    @router.head("/healthz", include_in_schema=False)
     @router.get("/healthz", **told(answers.Health, "healthz"))
     async def healthz() -> Response:
         """The process answers."""
         return respond(answered({"status": "ok"}), service.current.loaded)
 
+    @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", **_told_readiness())
     async def readyz() -> Response:
         """There is a model to ask, and the service is not about to end."""
@@ -203,6 +205,7 @@ def page(files: dict[str, File]) -> APIRouter:
             return Response(reply.body, reply.status, media_type="application/json")
         return Response(files[name].content, 200, {"cache-control": "no-cache"}, files[name].kind)
 
+    @router.head("/")
     @router.get("/")
     async def index() -> Response:
         return served("index.html")

@@ -15,6 +15,7 @@ from dcpf.readers.paper.dataset import DataSet, Figures
 from dcpf.readers.paper.lastfm_1k import LASTFM
 from dcpf.readers.paper.nips import NIPS
 from dcpf.readers.paper.taste_profile import TASTE_PROFILE
+from dcpf.wording import extent
 
 __all__ = ["DATA_SETS", "DataSet", "Figures", "find", "read"]
 
@@ -66,5 +67,5 @@ def read(
     if not whole and (n_users or n_items):
         counts = sample(counts, n_users, n_items, seed).filter(per_user, per_item, repeat=False)
     paper = data.paper
-    told = f"in the paper: {paper.users:,} users x {paper.items:,} items, {paper.entries:,} counts"
+    told = f"in the paper: {extent(paper.users, paper.items, paper.entries)}"
     return replace(counts, notes=(*counts.notes, told))
