@@ -55,7 +55,8 @@ def rows_of(found: list[dict[str, Evaluation]]) -> list[tuple[str, ...]]:
         if name == "dcpf":
             rows.append((*row, ""))
             continue
-        leads = [line for one in found for line in one["dcpf"].compare(one[name]).lines if line.metric == "ndcg"]
+        lines = [line for one in found for line in one["dcpf"].compare(one[name]).lines if line.metric == "ndcg"]
+        leads = [line for line in lines if np.isfinite(line.difference)]  # nobody has a count above some thresholds
         worst = min(leads, key=lambda line: line.difference)
         ahead = sum(line.difference > 0.0 for line in leads)
         lead = f"{worst.difference:+.4f} ({worst.low:+.4f} to {worst.high:+.4f})"
