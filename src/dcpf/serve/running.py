@@ -84,11 +84,10 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._current, self._ready = current, ready
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take requests, and tell so."""
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
+    async def main_loop(self) -> None:
+        """Tell that requests are taken, and wait for a signal: from here on one ends it in order."""
+        self._ready()
+        await super().main_loop()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
