@@ -13,7 +13,7 @@ import argparse
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,8 @@ import numpy as np
 from benchmarks.ranking import THRESHOLDS
 from benchmarks.timing import table
 from dcpf import Counts, evaluate, read_counts
-from dcpf.baselines.ease import Ease
-from dcpf.baselines.implicit_als import ImplicitALS
 from dcpf.evaluation.result import Evaluation
+from dcpf.experiments.contenders import CONTENDERS, Contender
 from dcpf.experiments.objective import USUAL, Objective
 from dcpf.experiments.tuned import described
 from dcpf.experiments.tuning import split, tune
@@ -34,25 +33,19 @@ Values = tuple[Any, ...]
 Grid = dict[str, Values]
 
 # In the order in which parameters are varied; the first value is where the search begins, a good one on most data.
-_PEERS: dict[str, tuple[Callable[..., Any], Grid]] = {
-    "EASE": (
-        Ease,
-        {
-            "weighting": ("log", "binary", "raw"),
-            "regularization": (200.0, 20.0, 35.0, 50.0, 70.0, 100.0, 140.0, 280.0, 400.0, 560.0, 800.0, 1100.0,
-                               1600.0, 2300.0, 3200.0, 4500.0, 6400.0, 9000.0),
-        },
-    ),
-    "implicit ALS": (
-        ImplicitALS,
-        {
-            "weighting": ("log", "binary", "raw"),
-            "alpha": (10.0, 1.0, 2.0, 5.0, 20.0, 40.0),
-            "regularization": (50.0, 5.0, 12.0, 25.0, 100.0, 200.0),
-            "factors": (200, 50, 100, 400),
-            "iterations": (15, 30),
-        },
-    ),
+_PEERS: dict[str, Grid] = {
+    "ease": {
+        "weighting": ("log", "binary", "raw"),
+        "regularization": (200.0, 20.0, 35.0, 50.0, 70.0, 100.0, 140.0, 280.0, 400.0, 560.0, 800.0, 1100.0, 1600.0,
+                           2300.0, 3200.0, 4500.0, 6400.0, 9000.0),
+    },
+    "implicit-als": {
+        "weighting": ("log", "binary", "raw"),
+        "alpha": (10.0, 1.0, 2.0, 5.0, 20.0, 40.0),
+        "regularization": (50.0, 5.0, 12.0, 25.0, 100.0, 200.0),
+        "factors": (200, 50, 100, 400),
+        "iterations": (15, 30),
+    },
 }  # fmt: skip
 
 
@@ -77,22 +70,17 @@ def proposals(grid: Grid, scores: dict[Values, float], seed: int) -> Iterator[Va
             yield left[int(rng.choice(np.flatnonzero(np.array(apart) == min(apart))))]
 
 
-def chosen(make: Callable[..., Any], grid: Grid, train: Counts, trials: int, seed: int) -> tuple[Settings, int]:
+def chosen(peer: Contender, grid: Grid, train: Counts, trials: int, seed: int) -> tuple[Settings, int]:
     """The settings with the best mean of NDCG on a fifth of the training counts, and how many were tried."""
     objective, (inner, aside) = Objective.parse(USUAL), split(train, seed)
     scores: dict[Values, float] = {}
     for one in itertools.islice(proposals(grid, scores, seed), trials):
-        scores[one] = objective.score(objective.values(_fitted(make, _named(grid, one), inner, seed), aside))
+        scores[one] = objective.score(objective.values(peer.new(_named(grid, one), seed).fit(inner), aside))
     return _named(grid, max(scores, key=scores.__getitem__)), len(scores)
 
 
 def _named(grid: Grid, values: Values) -> Settings:
     return dict(zip(grid, values, strict=True))
-
-
-def _fitted(make: Callable[..., Any], settings: Settings, train: Counts, seed: int) -> Any:
-    seeded = {"random_state": seed} if "random_state" in make().get_params() else {}
-    return make(**settings | seeded).fit(train)
 
 
 def measure(counts: Counts, seed: int, trials: int) -> list[tuple[str, ...]]:
@@ -103,13 +91,13 @@ def measure(counts: Counts, seed: int, trials: int) -> list[tuple[str, ...]]:
     took = time.perf_counter() - began
     ours = evaluate(tuned.model().fit(train), test, 100, THRESHOLDS)
     rows = [("dcpf", *_means(ours), f"{len(tuned.trials)} trials, {took:.0f} s: {described(tuned.chosen)}")]
-    for name, (make, grid) in _PEERS.items():
-        began = time.perf_counter()
-        settings, tried = chosen(make, grid, train, trials, seed)
+    for name, grid in _PEERS.items():
+        peer, began = CONTENDERS[name], time.perf_counter()
+        settings, tried = chosen(peer, grid, train, trials, seed)
         took = time.perf_counter() - began
-        theirs = evaluate(_fitted(make, settings, train, seed), test, 100, THRESHOLDS)
+        theirs = evaluate(peer.new(settings, seed).fit(train), test, 100, THRESHOLDS)
         told = ", ".join(f"{parameter} {value}" for parameter, value in settings.items())
-        rows.append((name, *_means(theirs), f"{tried} trials, {took:.0f} s: {told}"))
+        rows.append((peer.label, *_means(theirs), f"{tried} trials, {took:.0f} s: {told}"))
         lines = [line for line in ours.compare(theirs).lines if line.metric == "ndcg"]
         for word, ends in (("dcpf ahead by", [line.difference for line in lines]),
                            ("  at least", [line.low for line in lines]),

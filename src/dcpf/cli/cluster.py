@@ -66,14 +66,13 @@ def check_cluster(cluster: Cluster, *, only_there: dict[str, Any], only_here: di
     if cluster.workers is not None and cluster.workers < 1:
         raise ValueError(f"--workers must be at least 1, found {cluster.workers}")
     for name, value in (only_here if used else only_there).items():
-        if value is None or (value is False and name != "header"):
-            continue  # not given
-        option = "--no-header" if value is False else f"--{name.replace('_', '-')}"
-        raise ValueError(
-            f"{option} does not go with --workers and --scheduler: leave it out, or fit on this machine alone"
-            if used
-            else f"{option} is for a fit on a cluster: add --workers or --scheduler"
-        )
+        if value not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{option} does not go with --workers and --scheduler: leave it out, or fit on this machine alone"
+                if used
+                else f"{option} is for a fit on a cluster: add --workers or --scheduler"
+            )
     if used:
         try:
             import dcpf.distributed  # noqa: F401 - whether what it needs is there

@@ -48,8 +48,9 @@ class Reading:
 
     @property
     def more(self) -> dict[str, Any]:
-        """What was said beside the columns, by the names of the options."""
-        return {name: value for name, value in vars(self).items() if not name.endswith("_column")}
+        """What was said beside the columns, by the names of the options. None and False were not said."""
+        said = {name: value for name, value in vars(self).items() if not name.endswith("_column")}
+        return said | {"no_header": self.header is False}
 
     def read(self, path: Path, names: Path | None = None) -> "Counts":
         """Counts from a file, with a progress bar."""
