@@ -14,6 +14,8 @@ partition = compiled(best.partition)
 score_of = compiled(best.score_of)
 sort = compiled(best.sort)
 sort_best = compiled(best.sort_best)
+nth_largest = compiled(best.nth_largest)
+rank = compiled(best.rank)
 
 KEYS = st.lists(st.integers(0, 2**62) | st.integers(0, 9), min_size=1, max_size=200)
 
@@ -84,3 +86,29 @@ def test_inserting_one_after_another_ranks_by_score_and_then_by_column(scores: l
         size = insert(columns, ranked, size, column, score)
     expected = sorted(offered, key=lambda one: (-one[1], one[0]))[:n]
     assert list(zip(columns[:size].tolist(), ranked[:size].tolist(), strict=True)) == expected
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.integers(1, 400), st.data())
+def test_the_nth_largest_has_n_above_it_and_hardly_more(seed: int, size: int, data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, size))
+    values = np.ones(size + best.SPARE, np.float32)
+    values[:size] = np.random.default_rng(seed).random(size)
+    found = nth_largest(values, size, n, -1.0)
+    assert n <= (values[:size] > found).sum()
+    assert (values[:size] > found + 2.0 * 0.5**8).sum() < n
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.integers(0, 700), st.integers(1, 120), st.sampled_from([0, 3, 1000]))
+def test_ranks_are_those_of_sorting_by_score_and_then_by_column(seed: int, size: int, n: int, kinds: int) -> None:
+    """Scores that all differ, of which many are alike, and of which float32 tells some not apart."""
+    rng = np.random.default_rng(seed)
+    scores = rng.lognormal(0.0, 1.0, size) if kinds == 0 else rng.integers(0, kinds, size).astype(np.float64)
+    scores[::7] += 1e-9
+    columns = rng.permutation(2 * size)[:size]
+    expected = sorted(zip(-scores, columns, strict=True))[:n]
+    best_columns, best_scores = np.empty(n, np.int64), np.empty(n)
+    found = rank(scores, columns, size, np.empty(size + best.SPARE, np.float32), (best_columns, best_scores))
+    assert found == min(n, size)
+    assert list(zip(-best_scores[:found], best_columns[:found], strict=True)) == expected

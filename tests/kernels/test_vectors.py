@@ -5,7 +5,8 @@ import pytest
 from numpy.polynomial import Polynomial
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels.vectors import ENTRY_BITS, LINE, TOGETHER, add_rows, dots, mixed_line, polynomials
+from dcpf.kernels.lines import LINE
+from dcpf.kernels.vectors import ENTRY_BITS, TOGETHER, add_rows, dots, mixed_line, polynomials
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 31, 48, 64, 80, 100, 128])

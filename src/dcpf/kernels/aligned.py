@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf import memory
-from dcpf.kernels.vectors import LINE
+from dcpf.kernels.lines import LINE
 
 
 def aligned_empty(rows: int, columns: int, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:

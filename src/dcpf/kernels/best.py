@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.jit import bits_of_single, step
+from dcpf.kernels.large import larger
+from dcpf.kernels.lines import LINE
 
+Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _FEW = 256  # are compared with one another, which is quick: nothing for the processor to guess
+SPARE = LINE // 4  # so that a line of float32 that is begun can be gone through as a whole
+_HALVINGS = 9  # of where the n-th largest is sought
 _COLUMN = 2**31 - 1  # the bits of a key that hold its column
 
 
@@ -115,3 +120,63 @@ def insert(columns: Integers, scores: Doubles, size: int, column: int, score: fl
     if place < len(scores):
         scores[place], columns[place] = score, column
     return min(size + 1, len(scores))
+
+
+@step
+def nth_largest(values: Singles, size: int, n: int, low: float) -> np.float32:
+    """What n or a few more of the first `size` are larger than: `low`, which must be such, or more, below 1.
+
+    There must be SPARE more values, which are overwritten.
+    """
+    for spare in range(SPARE):
+        values[size + spare] = -1.0
+    below, above = np.float32(low), np.float32(1.0)
+    for _ in range(_HALVINGS):
+        middle = np.float32(0.5) * (below + above)
+        if larger(values, size, middle) >= n:
+            below = middle
+        else:
+            above = middle
+    return below
+
+
+@step
+def rank(scores: Doubles, columns: Integers, size: int, rounded: Singles, out: tuple[Integers, Doubles]) -> int:
+    """Rank the first `size`, in any order, by score and then by column: out = (columns, scores). How many there are.
+
+    Scores are not negative. If they are few, and differ even where they are rounded, the place of each is the number
+    of those that are larger. `rounded` is scratch with SPARE more places, and what comes in is changed, too.
+    """
+    best_columns, best_scores = out
+    n, most = len(best_columns), 0.0
+    for c in range(size):
+        most = max(most, scores[c])
+    unit = most if most > 0.0 else 1.0
+    for c in range(size):
+        rounded[c] = np.float32(scores[c] / unit)
+    if size > n + n // 8:
+        least, rest = nth_largest(rounded, size, n, -1.0), 0
+        for c in range(size):  # written in any case and kept if larger: nothing for the processor to guess
+            score, column, single = scores[c], columns[c], rounded[c]
+            scores[rest], columns[rest], rounded[rest] = score, column, single
+            rest += int(single > least)
+        size = rest
+    if size <= _FEW:
+        for spare in range(SPARE):
+            rounded[size + spare] = -1.0
+        total = 0
+        for c in range(size):
+            place = larger(rounded, size, rounded[c])
+            total += place
+            if place < n:
+                best_scores[place], best_columns[place] = scores[c], columns[c]
+        if total == size * (size - 1) // 2:  # no two have the same place
+            return min(size, n)
+    keys, found = np.empty(size, np.int64), 0
+    for c in range(size):
+        keys[c] = key_of(rounded[c], c)
+    sort_best(keys, size, n)
+    for place in range(size):  # nearly in order
+        c = column_of(keys[place])
+        found = insert(best_columns, best_scores, found, columns[c], scores[c])
+    return found

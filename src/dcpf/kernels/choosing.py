@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.best import column_of, insert, key_of, partition, score_of, sort_best
 from dcpf.kernels.jit import step
-from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact, score_tile
+from dcpf.kernels.tiles import WIDTH, Row, Scored, Tiled, exact, rank_places, score_tile
 
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -19,7 +19,7 @@ _FIRST = 8  # tiles to begin with
 
 @step
 def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple[int, np.float32]:
-    """Keep the keys of the largest rounded scores, the largest first: how many, and what no other is larger than.
+    """Keep the keys of the largest rounded scores, in any order: how many, and what no other is larger than.
 
     The second is negative if nothing was dropped. Tiles are sorted a few at a time: most are never needed.
     """
@@ -46,21 +46,24 @@ def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple
                 size, least = stay, score_of(kept[stay - 1])
         sorted_ += step
         step *= 2
-    sort_best(kept, size, stay)
-    return (stay, score_of(kept[stay - 1])) if size > stay else (size, least)
+    if size <= stay:
+        return size, least
+    partition(kept, 0, size, stay)
+    return stay, score_of(kept[stay - 1])
 
 
 @step
-def rank_exactly(mine: Row, tiled: Tiled, kept: Integers, dropped: float, out: tuple[Integers, Doubles]) -> int:
+def rank_exactly(
+    mine: Row, tiled: Tiled, kept: Integers, dropped: float, scored: Scored, out: tuple[Integers, Doubles]
+) -> int:
     """Rank what was kept by exact scores: out = (columns, scores). How many there are.
 
     No exact score of the others is larger than `dropped`. If one of them could belong to the best, all are ranked.
     """
     columns, scores = out
-    found = 0
-    for key in kept:
-        place = column_of(key)
-        found = insert(columns, scores, found, tiled.order[place], exact(mine, tiled, place))
+    for c in range(len(kept)):
+        scored.places[c] = column_of(kept[c])
+    found = rank_places(mine, tiled, scored, len(kept), out)
     if dropped >= 0.0 and dropped >= scores[found - 1]:
         found = 0
         for column in range(len(tiled.H)):

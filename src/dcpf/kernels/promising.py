@@ -7,44 +7,31 @@ bounds on w . h of their tiles, few columns can reach that. These are scored exa
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import column_of, insert, key_of, sort_best
+from dcpf.kernels.best import nth_largest
 from dcpf.kernels.jit import step
-from dcpf.kernels.tiles import WIDTH, Row, Tiled, exact
-from dcpf.kernels.vectors import fetch
+from dcpf.kernels.large import first_bit, reaching
+from dcpf.kernels.tiles import WIDTH, Row, Scored, Tiled, rank_places
 
+Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _PARTS = 8.0  # the n-th largest is sought above the largest divided by this, or by its square
-_HALVINGS = 9  # of where it is sought
-_AHEAD = 6  # columns whose factors are fetched meanwhile
-_BELOW = 1.0 - 1e-9  # so that no rounding in float64 matters
+_BELOW = 1.0 - 1e-6  # so that no rounding in float32 matters
 
 
 @step
-def rank_promising(mine: Row, tiled: Tiled, most: float, kept: Integers, out: tuple[Integers, Doubles]) -> int:
+def rank_promising(
+    mine: Row, tiled: Tiled, most: float, scored: Scored, large: Singles, out: tuple[Integers, Doubles]
+) -> int:
     """Rank the columns that can be among the best: out = (columns, scores). How many there are.
 
-    `most` is the largest that is added. It is -1, and nothing is ranked, if these are more than `kept` has room for.
+    `most` is the largest that is added, `large` scratch with SPARE more places than there are. It is -1, and nothing
+    is ranked, if these are more than `scored` has room for.
     """
-    columns, scores = out
-    least = _BELOW * nth_added(mine, len(columns), most)
-    size = promising(mine, least, kept) if least > 0.0 else -1
-    if size < 0:
-        return -1
-    all_scores, keys = np.empty(size), np.empty(size, np.int64)
-    for c in range(size):
-        soon = tiled.order[kept[min(c + _AHEAD, size - 1)]]
-        fetch(tiled.H[soon], 0, tiled.H.shape[1])
-        all_scores[c] = exact(mine, tiled, kept[c])
-    for c in range(size):
-        keys[c] = key_of(np.float32(all_scores[c] / mine.unit), c)
-    sort_best(keys, size, len(columns))
-    found = 0
-    for place in range(size):  # nearly in order
-        c = column_of(keys[place])
-        found = insert(columns, scores, found, tiled.order[kept[c]], all_scores[c])
-    return found
+    least = nth_added(mine, len(out[0]), most, large)
+    size = promising(mine, least, scored.places) if least > 0.0 else -1
+    return rank_places(mine, tiled, scored, size, out) if size >= 0 else -1
 
 
 @step
@@ -56,35 +43,28 @@ def promising(mine: Row, least: float, out: Integers) -> int:
         if mine.tops[t] >= needed:
             if size + WIDTH > len(out):
                 return -1
-            for place in range(t * WIDTH, (t + 1) * WIDTH):  # written in any case and kept if it is large enough
-                out[size] = place
-                size += int(mine.added[place] >= needed)
+            bits = reaching(mine.added, t, needed)
+            while bits != 0:
+                out[size] = t * WIDTH + first_bit(bits)
+                size += 1
+                bits &= bits - 1
     return size
 
 
 @step
-def nth_added(mine: Row, n: int, most: float) -> float:
-    """What n or a few more of those added are larger than; 0 if they differ too much."""
-    large = np.empty(len(mine.added) + 1)
-    size, low, high = 0, most, most
+def nth_added(mine: Row, n: int, most: float, large: Singles) -> float:
+    """What n or a few more of those added are not smaller than; 0 if they differ too much. `large` is scratch."""
+    size, part = 0, 1.0
     for _ in range(2):
-        low /= _PARTS
+        part /= _PARTS
         size = 0
         for t in range(len(mine.tops)):
-            if mine.tops[t] > low:
-                for place in range(t * WIDTH, (t + 1) * WIDTH):
-                    large[size] = mine.added[place]
-                    size += int(mine.added[place] > low)
+            if mine.tops[t] > part * most:
+                bits = reaching(mine.added, t, part * most)
+                while bits != 0:
+                    large[size] = np.float32(mine.added[t * WIDTH + first_bit(bits)] / most)
+                    size += 1
+                    bits &= bits - 1
         if size >= n:
             break
-    if size < n:
-        return 0.0
-    for _ in range(_HALVINGS):
-        middle, above = 0.5 * (low + high), 0
-        for c in range(size):
-            above += int(large[c] > middle)
-        if above >= n:
-            low = middle
-        else:
-            high = middle
-    return low
+    return most * _BELOW * np.float64(nth_largest(large, size, n, part)) if size >= n else 0.0

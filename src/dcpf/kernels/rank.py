@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf.kernels.best import SPARE
 from dcpf.kernels.choosing import choose, rank_exactly
 from dcpf.kernels.excitation import Exciting, Targets, excite
 from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.large import tops_of
 from dcpf.kernels.promising import rank_promising
-from dcpf.kernels.tiles import WIDTH, Row, Tiled, bound_tiles, clear, more_than, reach_of_tiles, tops_of
+from dcpf.kernels.tiles import WIDTH, Row, Scored, Tiled, bound_tiles, clear, more_than, reach_of_tiles
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -42,10 +44,14 @@ def rank_rows(
     """
     given, targets = exciting
     columns, scores, sizes = out
-    n_tiles, stay = len(tiled.tiles), columns.shape[1] + _SPARE
+    n_tiles, stay = len(tiled.largest) * WIDTH, columns.shape[1] + _SPARE  # the last are empty
     w, added = np.zeros(tiled.tiles.shape[1], np.float32), np.zeros(n_tiles * WIDTH)
-    tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(n_tiles, np.int64)
-    kept, many = np.empty(2 * stay + WIDTH, np.int64), np.empty(_MANY * stay, np.int64)
+    tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(len(tiled.tiles), np.int64)
+    kept, large, many = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + SPARE, np.float32), _MANY * stay
+    rounded = np.empty(many + SPARE, np.float32)
+    scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
+    for place in range(len(tiled.tiles) * WIDTH, len(added)):
+        added[place] = -np.inf
     for row in range(start, stop):
         terms = np.float32(W.shape[1] + given.indptr[row + 1] - given.indptr[row] + 4)
         error = (np.float32(2.4e-7) * terms, np.float32(5e-38) * terms)
@@ -57,12 +63,12 @@ def rank_rows(
             w[k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
         reach_of_tiles(mine, tiled.largest, error)
         lists = (columns[row], scores[row])
-        found = rank_promising(mine, tiled, most, many, lists) if most > 0.0 else -1
+        found = rank_promising(mine, tiled, most, scored, large, lists) if most > 0.0 else -1
         if found < 0:
             bound_tiles(mine, error, bounds)
             size, least = choose(mine, tiled.tiles, bounds, kept)
             dropped = mine.unit * more_than(np.float64(least), error)
-            found = rank_exactly(mine, tiled, kept[:size], dropped, lists)
+            found = rank_exactly(mine, tiled, kept[:size], dropped, scored, lists)
         sizes[row] = found
         hide(excluded, row, tiled.places, added, 0.0)
         clear(added, tops)
@@ -70,10 +76,10 @@ def rank_rows(
 
 @step
 def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Doubles, value: float) -> None:
-    """Put this where a row excludes a column, and where there is none."""
+    """Put this where a row excludes a column, and where the last tile has none."""
     for e in range(excluded.indptr[row], excluded.indptr[row + 1]):
         added[places[excluded.indices[e]]] = value
-    for place in range(len(places), len(added)):
+    for place in range(len(places), -(-len(places) // WIDTH) * WIDTH):
         added[place] = value
 
 

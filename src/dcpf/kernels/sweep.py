@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, summing_step
+from dcpf.kernels.lines import LINE
 from dcpf.kernels.table import Table, look_up
-from dcpf.kernels.vectors import LINE, TOGETHER, add_rows, dots
+from dcpf.kernels.vectors import TOGETHER, add_rows, dots
 
 GROUP = 64  # users whose ratios are put into the order by columns at a time
 _WHOLE = 32  # entries of the longest loop over vectors: of a multiple of it none is left over

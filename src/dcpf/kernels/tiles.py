@@ -10,17 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import key_of
+from dcpf.kernels.best import key_of, rank
 from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.large import GROUP
+from dcpf.kernels.lines import LINE
 from dcpf.kernels.lookup import exact_score
+from dcpf.kernels.vectors import fetch
 
 Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-WIDTH = 32  # columns of a tile
+WIDTH = GROUP * LINE // 8  # columns of a tile: 32, a group of lines of float64
 STEP = 4  # components that are added at once; there is room in tiles for a multiple of it
+_AHEAD = 6  # places whose factors are fetched meanwhile
 
 
 class Tiled(NamedTuple):
@@ -47,6 +51,15 @@ class Row(NamedTuple):
     added: Doubles  # by place, to w . h: minus infinity where a column is not to be ranked, and where there is none
     tops: Doubles  # the largest of that in each tile, or 0
     reach: Doubles  # by tile: what no w . h exceeds, divided by the unit
+
+
+class Scored(NamedTuple):
+    """Room for places that are scored exactly, one by one."""
+
+    places: Integers
+    columns: Integers
+    scores: Doubles
+    rounded: Singles
 
 
 @kernel
@@ -102,6 +115,18 @@ def exact(mine: Row, tiled: Tiled, place: int) -> float:
 
 
 @step
+def rank_places(mine: Row, tiled: Tiled, scored: Scored, size: int, out: tuple[Integers, Doubles]) -> int:
+    """Rank the first of scored.places by their exact scores: out = (columns, scores). How many there are."""
+    places, columns, scores, rounded = scored
+    for c in range(size):
+        columns[c] = tiled.order[places[c]]
+    for c in range(size):
+        fetch(tiled.H[columns[min(c + _AHEAD, size - 1)]], 0, tiled.H.shape[1])
+        scores[c] = exact(mine, tiled, places[c])
+    return rank(scores, columns, size, rounded, out)
+
+
+@step
 def score_tile(w: Singles, tile: Singles, out: Singles) -> None:
     """out[j] = sum_k w_k tile[k, j]; the number of components is a multiple of STEP."""
     for j in range(WIDTH):
@@ -112,27 +137,6 @@ def score_tile(w: Singles, tile: Singles, out: Singles) -> None:
         h0, h1, h2, h3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]  # rows, or it is not vectorised
         for j in range(WIDTH):
             out[j] += w0 * h0[j] + w1 * h1[j] + w2 * h2[j] + w3 * h3[j]
-
-
-@step
-def tops_of(added: Doubles, tops: Doubles) -> float:
-    """The largest of each tile and 0, and of all."""
-    half, quarter = WIDTH // 2, WIDTH // 4
-    lanes = np.empty(quarter)
-    most = 0.0
-    for t in range(len(tops)):
-        line = added[t * WIDTH : (t + 1) * WIDTH]
-        for j in range(quarter):  # side by side
-            lanes[j] = max(max(line[j], line[j + quarter]), max(line[j + half], line[j + half + quarter]))
-        for j in range(quarter // 2):
-            lanes[j] = max(lanes[j], lanes[j + quarter // 2])
-        top = 0.0
-        for j in range(quarter // 2):
-            top = max(top, lanes[j])
-        tops[t] = top
-    for t in range(len(tops)):
-        most = max(most, tops[t])
-    return most
 
 
 @step

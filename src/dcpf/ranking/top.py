@@ -84,8 +84,11 @@ def top_n(
     exciting = _nothing(rows) if excited is None else (excited.given, excited.targets)
     if rows and n:
         threads.run(rank_rows, rows, W, items, left_out, exciting, (best_columns, best_scores, sizes))
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    if indptr[-1] == rows * n:  # to pick those that are used would take a tenth of all the time
+        return Ranked(indptr, best_columns.ravel(), best_scores.ravel())
     used = np.arange(n) < sizes[:, None]
-    return Ranked(np.concatenate([[0], np.cumsum(sizes)]), best_columns[used], best_scores[used])
+    return Ranked(indptr, best_columns[used], best_scores[used])
 
 
 def check_finite(*values: Floats | float) -> None:

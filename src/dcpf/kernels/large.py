@@ -1,0 +1,93 @@
+"""What is large among many values: found a line at a time, by vector instructions.
+
+A compiler makes no such code of plain loops: it does not find the largest of some lines side by side with those of
+others, and does not make bits of comparisons.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from dcpf.kernels.lines import INT64, Lines
+
+GROUP = 4  # lines whose largest is looked for
+
+
+def _tops_of(typing_context: Any, values: Any, tops: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = Lines(context, builder, values.dtype)
+        v, top = (lines.array(signature.args[i], arguments[i]) for i in (0, 1))
+
+        def some(number: Any, most: list[Any]) -> list[Any]:
+            """The tops of as many groups as a vector has lanes."""
+            each = []
+            for i in range(lines.lanes):
+                group = builder.add(builder.mul(number, INT64(lines.lanes)), INT64(i))
+                a, b, c, d = (lines.load(v.data, line) for line in _lines_of(builder, group))
+                each.append(lines.larger(lines.larger(a, b), lines.larger(c, d)))
+            found = lines.larger(lines.across(each, lines.larger), lines.zero)
+            lines.store(found, top.data, number)
+            return [lines.larger(found, most[0])]
+
+        (most,) = lines.for_each(lines.count(top), [lines.zero], some)
+        found = [builder.extract_element(most, ir.IntType(32)(i)) for i in range(lines.lanes)]
+        return functools.reduce(lines.larger, found)
+
+    return tops.dtype(values, tops), generate
+
+
+def _reaching(typing_context: Any, values: Any, group: Any, least: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = Lines(context, builder, values.dtype)
+        v, level, bits = lines.array(values, arguments[0]), lines.all_of(arguments[2]), INT64(0)
+        for i, line in enumerate(_lines_of(builder, arguments[1])):
+            reached = builder.fcmp_ordered(">=", lines.load(v.data, line), level)
+            mask = builder.zext(builder.bitcast(reached, ir.IntType(lines.lanes)), INT64)
+            bits = builder.or_(bits, builder.shl(mask, INT64(lines.lanes * i)))
+        return bits
+
+    return types.int64(values, types.int64, values.dtype), generate
+
+
+def _larger(typing_context: Any, values: Any, size: Any, than: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = Lines(context, builder, values.dtype)
+        v, level = lines.array(values, arguments[0]), lines.all_of(arguments[2])
+
+        def count(line: Any, total: list[Any]) -> list[Any]:
+            above = builder.bitcast(
+                builder.fcmp_ordered(">", lines.load(v.data, line), level), ir.IntType(lines.lanes)
+            )
+            return [builder.add(total[0], builder.zext(builder.ctpop(above), INT64))]
+
+        number = builder.udiv(builder.add(arguments[1], INT64(lines.lanes - 1)), INT64(lines.lanes))
+        return lines.for_each(number, [INT64(0)], count)[0]
+
+    return types.int64(values, types.int64, values.dtype), generate
+
+
+def _lines_of(builder: Any, group: Any) -> list[Any]:
+    first = builder.mul(group, INT64(GROUP))
+    return [builder.add(first, INT64(i)) for i in range(GROUP)]
+
+
+def _first_bit(typing_context: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), generate
+
+
+# Of a vector of values, of which GROUP lines are a group:
+# tops_of(values, tops): tops[g] = the largest of group g, or 0 if that is larger; gives the largest of all of them.
+#   There must be whole lines of tops
+# reaching(values, g, least): bits that say which of group g are not smaller; first_bit(bits): the lowest of them
+# larger(values, size, than) = (values[:size] > than).sum(), where size is made up to whole lines
+tops_of: Callable[..., float] = intrinsic(_tops_of)
+reaching: Callable[..., int] = intrinsic(_reaching)
+larger: Callable[..., int] = intrinsic(_larger)
+first_bit: Callable[..., int] = intrinsic(_first_bit)
