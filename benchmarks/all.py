@@ -24,7 +24,17 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
         [],
         ["--counts", "tps_gouvert_small.parquet", "online_retail_invoices.parquet", "foursquare_checkins.parquet"],
     ),
-    "excitation": ([], []),
+    "excitation": (
+        [],
+        [
+            "--counts",
+            "tps_gouvert_small.parquet",
+            "lastfm_hetrec2011.parquet",
+            "online_retail_invoices.parquet",
+            "foursquare_checkins.parquet",
+            "completejourney_baskets.parquet",
+        ],
+    ),
     "recommending": ([], []),
     "evaluating": ([], []),
     "reading": (["--rows", "5000000"], []),

@@ -1,25 +1,26 @@
 """A whole fit with excitation against implicit's default fit, and lists with and without it.
 
-    python -m benchmarks.excitation [--rounds 3] [--neighbors 200] [--components 50]
+    python -m benchmarks.excitation [--rounds 5] [--neighbors 200] [--components 50] [--counts FILE ...]
 
-At the shape of the Taste Profile subset. implicit fits 100 factors in 15 iterations, its defaults. Contenders take
-turns, compiled code is warm, and the median counts.
+At the shape of the Taste Profile subset, and lists also for the users of the given files. implicit fits 100 factors
+in 15 iterations, its defaults. Contenders take turns, compiled code is warm, and the median counts.
 """
 
 import argparse
 import functools
 import time
+from pathlib import Path
 
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from benchmarks.datasets import taste_profile_shaped
+from benchmarks.datasets import read, taste_profile_shaped
 from benchmarks.fitting import implicit_seconds
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
 from dcpf.kernels.threads import Threads
 
-_N = 100
+_LENGTHS = (100, 10)
 _THREADS = 2
 _FACTORS = 100  # implicit's default
 
@@ -27,23 +28,24 @@ _FACTORS = 100  # implicit's default
 def main() -> None:
     """Measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--neighbors", type=int, default=200)
     parser.add_argument("--components", type=int, default=50)
+    parser.add_argument("--counts", type=Path, nargs="*", default=[])
     options = parser.parse_args()
     counts = taste_profile_shaped()
-    model = DCPF(options.components, n_neighbors=options.neighbors, random_state=0, n_jobs=_THREADS)
-    alone = DCPF(options.components, n_neighbors=0, random_state=0, n_jobs=_THREADS)
-    wide = DCPF(_FACTORS, n_neighbors=0, max_iter=30, tol=0.0, random_state=0, n_jobs=_THREADS)
-    for one in (model, alone, wide):
-        one.fit(counts)
-        one.recommend(n=_N)
+    both = DCPF(options.components, n_neighbors=options.neighbors, random_state=0, n_jobs=_THREADS).fit(counts)
+    alone = DCPF(options.components, n_neighbors=0, random_state=0, n_jobs=_THREADS).fit(counts)
     users, items = counts.shape
     print(f"{users:,} users x {items:,} items, {counts.nnz:,} entries, {_THREADS} threads,")
-    print(f"{options.neighbors} neighbours, {options.components} components, {model.n_iter_} iterations\n")
-    _compare_fits(counts, model, alone, options.rounds)
-    lists = {"both parts": model, "factors alone": alone, f"factors alone, {_FACTORS} of them": wide}
-    _compare_lists(lists, options.rounds)
+    print(f"{options.neighbors} neighbours, {options.components} components, {both.n_iter_} iterations\n")
+    _compare_fits(counts, both, alone, options.rounds)
+    rows: list[tuple[str, ...]] = [("microseconds for a user's list", "best", "both parts", "factors alone", "ratio")]
+    rows += _compare_lists("drawn, as above", both, alone, options.rounds)
+    for path in options.counts:
+        real = read(path)
+        rows += _compare_lists(path.stem, both.fit(real), alone.fit(real), options.rounds)
+    print(table(rows))
 
 
 def _compare_fits(counts: sparse.csr_array, model: DCPF, alone: DCPF, rounds: int) -> None:
@@ -66,12 +68,17 @@ def _compare_fits(counts: sparse.csr_array, model: DCPF, alone: DCPF, rounds: in
     print(f"\nof which excitation: {time.perf_counter() - began:.2f} s\n")
 
 
-def _compare_lists(contenders: dict[str, DCPF], rounds: int) -> None:
-    asked = {name: functools.partial(one.recommend, n=_N) for name, one in contenders.items()}
-    lists = median_seconds(asked, rounds)
-    rows = [(f"best {_N} for all users", "seconds", "of both")]
-    rows += [(name, f"{taken:.2f}", f"{taken / lists['both parts']:.2f}") for name, taken in lists.items()]
-    print(table(rows))
+def _compare_lists(name: str, both: DCPF, alone: DCPF, rounds: int) -> list[tuple[str, ...]]:
+    """The time of lists for all users, in each length: a row each."""
+    rows: list[tuple[str, ...]] = []
+    for n in _LENGTHS:
+        asked = {"both": functools.partial(both.recommend, n=n), "alone": functools.partial(alone.recommend, n=n)}
+        for one in asked.values():
+            one()  # lays items out, which a model does once
+        taken = {one: 1e6 * seconds / len(both.users_) for one, seconds in median_seconds(asked, rounds).items()}
+        ratio = taken["both"] / taken["alone"]
+        rows.append((name, str(n), f"{taken['both']:.1f}", f"{taken['alone']:.1f}", f"{ratio:.2f}"))
+    return rows
 
 
 if __name__ == "__main__":

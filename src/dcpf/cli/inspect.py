@@ -48,7 +48,7 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
         "file": f"{size(file['bytes'])}, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
         "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
         f"{several(about.components, 'component')}"
-        + (f", {several(about.neighbors, 'neighbour')} of an item" if about.neighbors else ""),
+        + (f", up to {several(about.neighbors, 'neighbour')} of an item" if about.neighbors else ""),
         "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
         "element": about.element + (f", {parameters}" if parameters else ""),
         "": about.meaning,

@@ -35,7 +35,11 @@ SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
 _TYPICAL = 25.0  # users of an item for which the prior is worth as many users as was asked for
+_WEAK = 0.2  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
+_AT_LEAST = 20  # sources that an item keeps
 _MAX_ITER, _TOL = 10, 1e-2
+_TO_TELL = 3  # iterations that tell weak strengths from others
+_AT_A_TIME = 2**12  # rows of lists
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
 
@@ -112,7 +116,8 @@ class Excitation:
 
     def by_item(self) -> Doubles:
         """sum_u sum_j x_uj s_ji of each item: the sessions to expect from excitation, of all users of the fit."""
-        return np.asarray((np.append(self.mass, 0.0)[self.sources] * self.strength).sum(axis=1))
+        some = _some_rows(len(self.sources))
+        return np.concatenate([_brought(self.mass, self.lists, rows).sum(axis=1) for rows in some])
 
     def by_user(self, given: Exciting) -> Doubles:
         """sum_i sum_j x_uj s_ji of each user: the sessions to expect from excitation, with all items."""
@@ -154,7 +159,8 @@ def learn_excitation(
     proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
     source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
     Over all users and items the means expect as many sessions as there are stored entries, less the share of the
-    factors. What is learned is the mode of the posterior. Where nothing goes together, the factors keep everything.
+    factors. What is learned is the mode of the posterior: first of all sources that were chosen, and then of those
+    that proved strong, whose means expect as many sessions. Where nothing goes together, the factors keep everything.
     """
     items = int(matrix.shape[1])
     by_item = matrix.tocsc()
@@ -163,32 +169,78 @@ def learn_excitation(
     scale = float(unscaled.x.mean(dtype=np.float64)) if matrix.nnz else 1.0
     given = exciting(matrix, scale)
     mass = np.bincount(matrix.indices, weights=given.x, minlength=items).astype(np.float64, copy=False)
-    sources, means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
-    expected = float((np.append(mass, 0.0)[sources] * means).sum())
-    if expected > 0.0:
-        means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
-    strength, spans = memory.empty(sources.shape, np.float32), np.empty((items, 2))
     growth = 0.5 * weight / math.sqrt(_TYPICAL)
-    learned = Excitation(sources, strength, mass, 0.5 * weight, scale, SHARE, growth)
     counts = distinct(matrix.data)
-    coded = (*columns, codes_of(counts, by_item.data))
+    coded, tables = (*columns, codes_of(counts, by_item.data)), Tables(counts, threads, learn_shape=False)
     _, c = natural(element)
-    kept = ((factors[0] * SHARE).astype(factors[0].dtype), factors[1])
-    prior = (Lists(sources, means), learned.weights, mass)
-
-    def attempt(table: Table) -> tuple[float, float]:
-        out = (strength, spans)
-        threads.run(learn_strengths, columns[0], coded, given, kept, table, c, prior, (_MAX_ITER, _TOL), out)
-        return float(spans[:, 0].min()), float(spans[:, 1].max())
-
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
-    Tables(counts, threads, learn_shape=False).run(element, span, attempt)
-    return learned if strength.any() else replace(learned, share=1.0)
+    kept = ((factors[0] * SHARE).astype(factors[0].dtype), factors[1])
+
+    def learned(lists: Lists, iterations: int) -> Excitation:
+        sources, means = lists
+        expected = sum(float(_brought(mass, lists, rows).sum()) for rows in _some_rows(items))
+        if expected > 0.0:
+            means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
+        strength, spans = memory.empty(sources.shape, np.float32), np.empty((items, 2))
+        found = Excitation(sources, strength, mass, 0.5 * weight, scale, SHARE, growth)
+        prior, settings, out = (lists, found.weights, mass), (iterations, _TOL), (strength, spans)
+
+        def attempt(table: Table) -> tuple[float, float]:
+            threads.run(learn_strengths, columns[0], coded, given, kept, table, c, prior, settings, out)
+            return float(spans[:, 0].min()), float(spans[:, 1].max())
+
+        tables.run(element, span, attempt)
+        return found
+
+    chosen = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
+    found = learned(_strong(chosen, learned(chosen, _TO_TELL)), _MAX_ITER)
+    return found if found.strength.any() else replace(found, share=1.0)
 
 
-def _choose(
-    columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _strong(chosen: Lists, found: Excitation) -> Lists:
+    """What was chosen without the sources whose strengths were found to be weak. It is made in place.
+
+    Weak are the smallest of all strengths that together bring a part of the sessions, but for the largest few of each
+    item. They take most of the time that lists take, and hardly change a list. Where they are left out, the others
+    take over their part, which ranks better.
+    """
+    items, most = found.sources.shape
+    brought = np.zeros(2**15)
+    for rows in _some_rows(items):
+        s = found.strength[rows]
+        sizes = s.view(np.uint32) >> 16  # rises with s, and two that are alike differ by less than 1%
+        brought += np.bincount(sizes.ravel(), _brought(found.mass, found.lists, rows).ravel(), len(brought))
+    if not brought.any():
+        return chosen
+    weakest = np.searchsorted(np.cumsum(brought), _WEAK * brought.sum(), side="right")
+    enough = np.uint32(weakest << 16).view(np.float32)
+    width = 0
+    for rows in _some_rows(items):
+        s = found.strength[rows]
+        few = min(_AT_LEAST, most)
+        strong = (s >= np.minimum(enough, np.partition(s, most - few, axis=1)[:, most - few, None])) & (s > 0.0)
+        order = np.argsort(~strong, axis=1, kind="stable")
+        for lists, nothing in zip(chosen, (items, 0.0), strict=True):
+            lists[rows] = np.take_along_axis(np.where(strong, lists[rows], lists.dtype.type(nothing)), order, axis=1)
+        width = max(width, int(strong.sum(axis=1).max()))
+    narrow = Lists(memory.empty((items, width), np.int32), memory.empty((items, width), np.float32))
+    for lists, wide in zip(narrow, chosen, strict=True):
+        lists[:] = wide[:, :width]
+    return narrow
+
+
+def _brought(mass: Doubles, lists: Lists, rows: slice) -> Doubles:
+    """The sessions that each source brings, in some rows of lists; 0 where a list has ended."""
+    brought: Doubles = np.append(mass, 0.0)[lists.sources[rows]] * lists.strength[rows]
+    return brought
+
+
+def _some_rows(rows: int) -> list[slice]:
+    """All rows, some at a time."""
+    return [slice(start, start + _AT_A_TIME) for start in range(0, rows, _AT_A_TIME)]
+
+
+def _choose(columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads) -> Lists:
     """The sources of each item, and its affinity to each of them.
 
     Those who have the item count by x, as in what they excite: by how much they are into it, and less if they have
@@ -200,4 +252,4 @@ def _choose(
     weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
     sources, affinity = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
     threads.run(choose_sources, columns[0], (*columns, x), given[:2], weights, (sources, affinity))
-    return sources, affinity
+    return Lists(sources, affinity)

@@ -50,7 +50,7 @@ class Description:
     data: dict[str, Any]  # of the fit: its users, items, entries, the total and the largest count, a checksum
     has_history: bool
     has_names: bool
-    neighbors: int  # by how many items an item may be excited
+    neighbors: int  # by how many items an item is excited at most
     excited: float  # the part of all sessions that comes from excitation
     sessions: float  # of all users with all items
     sessions_per_count: float | None  # behind a count of the training data, if they were kept

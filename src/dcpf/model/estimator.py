@@ -62,8 +62,8 @@ class DCPF(
         The law of a session: "shifted-nb", "logarithmic", "geometric", "zero-truncated-poisson", one of the limits
         "raw" and "binary", or an object such as `dcpf.elements.Logarithmic(p=0.3)`, where learning then starts.
     n_neighbors : int
-        How many items may excite an item: sessions with one bring sessions with another. 0 is factors alone, as in
-        the paper.
+        How many items may excite an item: sessions with one bring sessions with another. Those that bring little are
+        left out. 0 is factors alone, as in the paper.
     neighbor_prior : float
         How many users must have an item before what they do counts as much as the prior on what it excites: that
         items which go together excite each other. So much it is for an item that 25 users have, and more for one that
