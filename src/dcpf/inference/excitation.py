@@ -36,7 +36,7 @@ _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
 _TYPICAL = 25.0  # users of an item for which the prior is worth as many users as was asked for
 _WEAK = 0.2  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
-_AT_LEAST = 20  # sources that an item keeps
+_AT_LEAST = 20  # sources that an item keeps, if it has so many
 _MAX_ITER, _TOL = 10, 1e-2
 _TO_TELL = 3  # iterations that tell weak strengths from others
 _AT_A_TIME = 2**12  # rows of lists
@@ -159,8 +159,9 @@ def learn_excitation(
     proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
     source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
     Over all users and items the means expect as many sessions as there are stored entries, less the share of the
-    factors. What is learned is the mode of the posterior: first of all sources that were chosen, and then of those
-    that proved strong, whose means expect as many sessions. Where nothing goes together, the factors keep everything.
+    factors. What is learned is the mode of the posterior. A few iterations with all sources that were chosen tell
+    which are strong; only these stay, and their means expect as many sessions again. Where nothing goes together, the
+    factors keep everything.
     """
     items = int(matrix.shape[1])
     by_item = matrix.tocsc()
@@ -192,17 +193,18 @@ def learn_excitation(
         tables.run(element, span, attempt)
         return found
 
-    chosen = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
-    found = learned(_strong(chosen, learned(chosen, _TO_TELL)), _MAX_ITER)
+    lists = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
+    lists = _strong(lists, learned(lists, _TO_TELL))
+    found = learned(lists, _MAX_ITER)
     return found if found.strength.any() else replace(found, share=1.0)
 
 
 def _strong(chosen: Lists, found: Excitation) -> Lists:
-    """What was chosen without the sources whose strengths were found to be weak. It is made in place.
+    """What was chosen, without the sources whose strengths were found to be weak. What comes in is changed.
 
-    Weak are the smallest of all strengths that together bring a part of the sessions, but for the largest few of each
-    item. They take most of the time that lists take, and hardly change a list. Where they are left out, the others
-    take over their part, which ranks better.
+    Weak are the smallest of all strengths that together bring at most a part of the sessions, but for the largest few
+    of each item. They take most of the time that lists take, and hardly change a list. Where they are left out, the
+    others take over their part, which ranks better on some data.
     """
     items, most = found.sources.shape
     brought = np.zeros(2**15)
@@ -223,6 +225,8 @@ def _strong(chosen: Lists, found: Excitation) -> Lists:
         for lists, nothing in zip(chosen, (items, 0.0), strict=True):
             lists[rows] = np.take_along_axis(np.where(strong, lists[rows], lists.dtype.type(nothing)), order, axis=1)
         width = max(width, int(strong.sum(axis=1).max()))
+    if width == most:
+        return chosen
     narrow = Lists(memory.empty((items, width), np.int32), memory.empty((items, width), np.float32))
     for lists, wide in zip(narrow, chosen, strict=True):
         lists[:] = wide[:, :width]

@@ -18,6 +18,7 @@ Integers = NDArray[np.int64]
 _FEW = 256  # are compared with one another, which is quick: nothing for the processor to guess
 SPARE = LINE // 4  # so that a line of float32 that is begun can be gone through as a whole
 _HALVINGS = 9  # of where the n-th largest is sought
+_NEGATIVE = -(0.5**20)  # is smaller than any score
 _COLUMN = 2**31 - 1  # the bits of a key that hold its column
 
 
@@ -124,7 +125,7 @@ def insert(columns: Integers, scores: Doubles, size: int, column: int, score: fl
 
 @step
 def nth_largest(values: Singles, size: int, n: int, low: float) -> np.float32:
-    """What n or a few more of the first `size` are larger than: `low`, which must be such, or more, below 1.
+    """What n or more of the first `size` are larger than: mostly a few more. `low` must be such, and none exceeds 1.
 
     There must be SPARE more values, which are overwritten.
     """
@@ -155,7 +156,7 @@ def rank(scores: Doubles, columns: Integers, size: int, rounded: Singles, out: t
     for c in range(size):
         rounded[c] = np.float32(scores[c] / unit)
     if size > n + n // 8:
-        least, rest = nth_largest(rounded, size, n, -1.0), 0
+        least, rest = nth_largest(rounded, size, n, _NEGATIVE), 0
         for c in range(size):  # written in any case and kept if larger: nothing for the processor to guess
             score, column, single = scores[c], columns[c], rounded[c]
             scores[rest], columns[rest], rounded[rest] = score, column, single

@@ -105,7 +105,7 @@ class Lines:
         return self.across(vectors, self.plus)
 
     def across(self, vectors: list[Any], both: Callable[[Any, Any], Any]) -> Any:
-        """What all lanes of each of 4 or 8 vectors come to: together, which takes less than one by one.
+        """What all lanes of each vector come to: of 4 or 8 together, which takes less than one by one.
 
         Each round joins neighbouring groups of lanes of two vectors, and puts those of both side by side.
         """

@@ -60,7 +60,7 @@ def nth_added(mine: Row, n: int, most: float, large: Singles) -> float:
         size = 0
         for t in range(len(mine.tops)):
             if mine.tops[t] > part * most:
-                bits = reaching(mine.added, t, part * most)
+                bits = reaching(mine.added, t, part * most)  # with those that are equal, for which _BELOW makes up
                 while bits != 0:
                     large[size] = np.float32(mine.added[t * WIDTH + first_bit(bits)] / most)
                     size += 1

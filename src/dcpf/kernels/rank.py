@@ -47,7 +47,11 @@ def rank_rows(
     n_tiles, stay = len(tiled.largest) * WIDTH, columns.shape[1] + _SPARE  # the last are empty
     w, added = np.zeros(tiled.tiles.shape[1], np.float32), np.zeros(n_tiles * WIDTH)
     tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(len(tiled.tiles), np.int64)
-    kept, large, many = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + SPARE, np.float32), _MANY * stay
+    kept, large, many = (
+        np.empty(2 * stay + WIDTH, np.int64),
+        np.empty(len(added) + SPARE, np.float32),
+        min(_MANY * stay, len(added)),
+    )
     rounded = np.empty(many + SPARE, np.float32)
     scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
     for place in range(len(tiled.tiles) * WIDTH, len(added)):
