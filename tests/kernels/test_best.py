@@ -92,7 +92,7 @@ def test_inserting_one_after_another_ranks_by_score_and_then_by_column(scores: l
 @given(st.integers(0, 99), st.integers(1, 400), st.data())
 def test_the_nth_largest_has_n_above_it_and_hardly_more(seed: int, size: int, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, size))
-    values = np.ones(size + best.SPARE, np.float32)
+    values = np.ones(size + best.PADDING, np.float32)
     values[:size] = np.random.default_rng(seed).random(size)
     found = nth_largest(values, size, n, -1.0)
     assert n <= (values[:size] > found).sum()
@@ -109,6 +109,6 @@ def test_ranks_are_those_of_sorting_by_score_and_then_by_column(seed: int, size:
     columns = rng.permutation(2 * size)[:size]
     expected = sorted(zip(-scores, columns, strict=True))[:n]
     best_columns, best_scores = np.empty(n, np.int64), np.empty(n)
-    found = rank(scores, columns, size, np.empty(size + best.SPARE, np.float32), (best_columns, best_scores))
+    found = rank(scores, columns, size, np.empty(size + best.PADDING, np.float32), (best_columns, best_scores))
     assert found == min(n, size)
     assert list(zip(-best_scores[:found], best_columns[:found], strict=True)) == expected

@@ -5,7 +5,7 @@ import pytest
 from tests.kernels.compiled import compiled
 
 from dcpf.kernels import large, promising, tiles
-from dcpf.kernels.best import SPARE
+from dcpf.kernels.best import PADDING
 from dcpf.kernels.tiles import WIDTH, Row
 
 nth_added = compiled(promising.nth_added)
@@ -30,7 +30,7 @@ def a_row(seed: int, spread: float) -> tuple[Row, float]:
 
 
 def scratch() -> np.ndarray:
-    return np.empty(TILES * WIDTH + SPARE, np.float32)
+    return np.empty(TILES * WIDTH + PADDING, np.float32)
 
 
 def test_tops_are_the_largest_of_tiles_and_are_cleared_with_them() -> None:

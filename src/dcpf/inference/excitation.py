@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from dcpf import memory
 from dcpf.elements import Element
@@ -116,7 +117,7 @@ class Excitation:
 
     def by_item(self) -> Doubles:
         """sum_u sum_j x_uj s_ji of each item: the sessions to expect from excitation, of all users of the fit."""
-        some = _some_rows(len(self.sources))
+        some = gen_batches(len(self.sources), _AT_A_TIME)
         return np.concatenate([_brought(self.mass, self.lists, rows).sum(axis=1) for rows in some])
 
     def by_user(self, given: Exciting) -> Doubles:
@@ -179,7 +180,7 @@ def learn_excitation(
 
     def learned(lists: Lists, iterations: int) -> Excitation:
         sources, means = lists
-        expected = sum(float(_brought(mass, lists, rows).sum()) for rows in _some_rows(items))
+        expected = sum(float(_brought(mass, lists, rows).sum()) for rows in gen_batches(items, _AT_A_TIME))
         if expected > 0.0:
             means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
         strength, spans = memory.empty(sources.shape, np.float32), np.empty((items, 2))
@@ -206,21 +207,13 @@ def _strong(chosen: Lists, found: Excitation) -> Lists:
     of each item. They take most of the time that lists take, and hardly change a list. Where they are left out, the
     others take over their part, which ranks better on some data.
     """
-    items, most = found.sources.shape
-    brought = np.zeros(2**15)
-    for rows in _some_rows(items):
-        s = found.strength[rows]
-        sizes = s.view(np.uint32) >> 16  # rises with s, and two that are alike differ by less than 1%
-        brought += np.bincount(sizes.ravel(), _brought(found.mass, found.lists, rows).ravel(), len(brought))
-    if not brought.any():
+    if not found.strength.any():
         return chosen
-    weakest = np.searchsorted(np.cumsum(brought), _WEAK * brought.sum(), side="right")
-    enough = np.uint32(weakest << 16).view(np.float32)
-    width = 0
-    for rows in _some_rows(items):
+    items, most = found.sources.shape
+    enough, place, width = _smallest_strong(found), max(most - _AT_LEAST, 0), 0
+    for rows in gen_batches(items, _AT_A_TIME):
         s = found.strength[rows]
-        few = min(_AT_LEAST, most)
-        strong = (s >= np.minimum(enough, np.partition(s, most - few, axis=1)[:, most - few, None])) & (s > 0.0)
+        strong = (s >= np.minimum(enough, np.partition(s, place, axis=1)[:, place, None])) & (s > 0.0)
         order = np.argsort(~strong, axis=1, kind="stable")
         for lists, nothing in zip(chosen, (items, 0.0), strict=True):
             lists[rows] = np.take_along_axis(np.where(strong, lists[rows], lists.dtype.type(nothing)), order, axis=1)
@@ -233,15 +226,20 @@ def _strong(chosen: Lists, found: Excitation) -> Lists:
     return narrow
 
 
+def _smallest_strong(found: Excitation) -> np.float32:
+    """The smaller ones of all strengths together bring at most a part of the sessions; to about 1%."""
+    brought = np.zeros(2**15)
+    for rows in gen_batches(len(found.strength), _AT_A_TIME):
+        sizes = found.strength[rows].view(np.uint32) >> 16  # rises with the strength
+        brought += np.bincount(sizes.ravel(), _brought(found.mass, found.lists, rows).ravel(), len(brought))
+    size = np.searchsorted(np.cumsum(brought), _WEAK * brought.sum(), side="right")
+    return np.uint32(size << 16).view(np.float32)
+
+
 def _brought(mass: Doubles, lists: Lists, rows: slice) -> Doubles:
     """The sessions that each source brings, in some rows of lists; 0 where a list has ended."""
     brought: Doubles = np.append(mass, 0.0)[lists.sources[rows]] * lists.strength[rows]
     return brought
-
-
-def _some_rows(rows: int) -> list[slice]:
-    """All rows, some at a time."""
-    return [slice(start, start + _AT_A_TIME) for start in range(0, rows, _AT_A_TIME)]
 
 
 def _choose(columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads) -> Lists:

@@ -16,7 +16,7 @@ Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _FEW = 256  # are compared with one another, which is quick: nothing for the processor to guess
-SPARE = LINE // 4  # so that a line of float32 that is begun can be gone through as a whole
+PADDING = LINE // 4  # so that a line of float32 that is begun can be gone through as a whole
 _HALVINGS = 9  # of where the n-th largest is sought
 _NEGATIVE = -(0.5**20)  # is smaller than any score
 _COLUMN = 2**31 - 1  # the bits of a key that hold its column
@@ -127,9 +127,9 @@ def insert(columns: Integers, scores: Doubles, size: int, column: int, score: fl
 def nth_largest(values: Singles, size: int, n: int, low: float) -> np.float32:
     """What n or more of the first `size` are larger than: mostly a few more. `low` must be such, and none exceeds 1.
 
-    There must be SPARE more values, which are overwritten.
+    There must be PADDING more values, which are overwritten.
     """
-    for spare in range(SPARE):
+    for spare in range(PADDING):
         values[size + spare] = -1.0
     below, above = np.float32(low), np.float32(1.0)
     for _ in range(_HALVINGS):
@@ -146,7 +146,7 @@ def rank(scores: Doubles, columns: Integers, size: int, rounded: Singles, out: t
     """Rank the first `size`, in any order, by score and then by column: out = (columns, scores). How many there are.
 
     Scores are not negative. If they are few, and differ even where they are rounded, the place of each is the number
-    of those that are larger. `rounded` is scratch with SPARE more places, and what comes in is changed, too.
+    of those that are larger. `rounded` is scratch with PADDING more places, and what comes in is changed, too.
     """
     best_columns, best_scores = out
     n, most = len(best_columns), 0.0
@@ -163,7 +163,7 @@ def rank(scores: Doubles, columns: Integers, size: int, rounded: Singles, out: t
             rest += int(single > least)
         size = rest
     if size <= _FEW:
-        for spare in range(SPARE):
+        for spare in range(PADDING):
             rounded[size + spare] = -1.0
         total = 0
         for c in range(size):

@@ -59,10 +59,9 @@ def _larger(typing_context: Any, values: Any, size: Any, than: Any) -> Any:
         v, level = lines.array(values, arguments[0]), lines.all_of(arguments[2])
 
         def count(line: Any, total: list[Any]) -> list[Any]:
-            above = builder.bitcast(
-                builder.fcmp_ordered(">", lines.load(v.data, line), level), ir.IntType(lines.lanes)
-            )
-            return [builder.add(total[0], builder.zext(builder.ctpop(above), INT64))]
+            above = builder.fcmp_ordered(">", lines.load(v.data, line), level)
+            bits = builder.bitcast(above, ir.IntType(lines.lanes))
+            return [builder.add(total[0], builder.zext(builder.ctpop(bits), INT64))]
 
         number = builder.udiv(builder.add(arguments[1], INT64(lines.lanes - 1)), INT64(lines.lanes))
         return lines.for_each(number, [INT64(0)], count)[0]

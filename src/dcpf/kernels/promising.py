@@ -26,8 +26,8 @@ def rank_promising(
 ) -> int:
     """Rank the columns that can be among the best: out = (columns, scores). How many there are.
 
-    `most` is the largest that is added, `large` scratch with SPARE more places than there are. It is -1, and nothing
-    is ranked, if these are more than `scored` has room for.
+    `most` is the largest that is added, `large` scratch with PADDING more places than there are. It is -1, and
+    nothing is ranked, if these are more than `scored` has room for.
     """
     least = nth_added(mine, len(out[0]), most, large)
     size = promising(mine, least, scored.places) if least > 0.0 else -1

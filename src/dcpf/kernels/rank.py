@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import SPARE
+from dcpf.kernels.best import PADDING
 from dcpf.kernels.choosing import choose, rank_exactly
 from dcpf.kernels.excitation import Exciting, Targets, excite
 from dcpf.kernels.jit import kernel, step
@@ -47,12 +47,9 @@ def rank_rows(
     n_tiles, stay = len(tiled.largest) * WIDTH, columns.shape[1] + _SPARE  # the last are empty
     w, added = np.zeros(tiled.tiles.shape[1], np.float32), np.zeros(n_tiles * WIDTH)
     tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(len(tiled.tiles), np.int64)
-    kept, large, many = (
-        np.empty(2 * stay + WIDTH, np.int64),
-        np.empty(len(added) + SPARE, np.float32),
-        min(_MANY * stay, len(added)),
-    )
-    rounded = np.empty(many + SPARE, np.float32)
+    kept, large = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + PADDING, np.float32)
+    many = min(_MANY * stay, len(added))
+    rounded = np.empty(many + PADDING, np.float32)
     scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
     for place in range(len(tiled.tiles) * WIDTH, len(added)):
         added[place] = -np.inf
