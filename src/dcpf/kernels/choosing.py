@@ -35,7 +35,7 @@ def choose(mine: Row, tiles: Singles, bounds: Integers, kept: Integers) -> tuple
                 break
             t = column_of(bounds[next_])
             first = t * WIDTH
-            score_tile(mine.w, tiles[t], rounded)
+            score_tile(mine.w[0], tiles[t], rounded)
             for j in range(WIDTH):
                 rounded[j] += np.float32(mine.added[first + j] / mine.unit)
             for j in range(WIDTH):  # written in any case and kept if larger: nothing for the processor to guess

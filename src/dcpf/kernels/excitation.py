@@ -18,7 +18,7 @@ from dcpf.kernels.vectors import fetch
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
-_AHEAD = 2  # sources whose targets are fetched meanwhile
+_AHEAD = 4  # sources further on is the one whose targets are fetched meanwhile
 _FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
 
 
@@ -241,9 +241,9 @@ def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
     """
     indptr, places, strengths = targets
     for e in range(given.indptr[u], given.indptr[u + 1]):
-        soon = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
-        fetch(places, indptr[soon], indptr[soon + 1])
-        fetch(strengths, indptr[soon], indptr[soon + 1])
+        soon = indptr[given.indices[min(e + _AHEAD, len(given.indices) - 1)]]
+        fetch(places, soon)
+        fetch(strengths, soon)
         x, j = np.float64(given.x[e]), given.indices[e]
         for f in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):  # unsigned: none counts from the end
             out[places[f]] += x * np.float64(strengths[f])

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, step, summing_step
+from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.vectors import exact_dot
 
 Floats = NDArray[np.floating]
 Integers = NDArray[np.integer]
@@ -58,13 +59,4 @@ def pair_rates(
     W, H = factors
     for u in range(start, stop):
         for e in range(indptr[u], indptr[u + 1]):
-            out[e] = exact_score(W, u, H, indices[e])
-
-
-@summing_step
-def exact_score(W: Floats, row: int, H: Floats, column: int) -> float:
-    """sum_k w_k h_k, the products and the sum in float64."""
-    total = 0.0
-    for k in range(W.shape[1]):
-        total += np.float64(W[row, k]) * np.float64(H[column, k])
-    return total
+            out[e] = exact_dot(W, u, H, indices[e])

@@ -11,14 +11,14 @@ from dcpf.kernels.excitation import Exciting, Targets, excite
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.large import tops_of
 from dcpf.kernels.promising import rank_promising
-from dcpf.kernels.tiles import WIDTH, Row, Scored, Tiled, bound_tiles, clear, more_than, reach_of_tiles
+from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, bound_tiles, clear, more_than
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _SPARE = 8  # kept beyond n, so that rounding hardly ever asks for a second look
-_MANY = 6  # times as many are not scored one by one
+_MANY = 6  # times as many and a tile are not scored one by one
 
 
 class Excluded(NamedTuple):
@@ -44,11 +44,12 @@ def rank_rows(
     """
     given, targets = exciting
     columns, scores, sizes = out
-    n_tiles, stay = len(tiled.largest) * WIDTH, columns.shape[1] + _SPARE  # the last are empty
-    w, added = np.zeros(tiled.tiles.shape[1], np.float32), np.zeros(n_tiles * WIDTH)
-    tops, reach, bounds = np.zeros(n_tiles), np.empty(n_tiles), np.empty(len(tiled.tiles), np.int64)
+    n_tiles, stay = len(tiled.peaks), columns.shape[1] + _SPARE  # the last are empty
+    w, added = np.zeros((1, tiled.peaks.shape[1]), np.float32), np.zeros(n_tiles * WIDTH)
+    reaches = Reaches(np.empty(n_tiles + PADDING, np.int64), np.empty(n_tiles + PADDING, np.float32))
+    tops, bounds = np.zeros(n_tiles), np.empty(len(tiled.tiles), np.int64)
     kept, large = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + PADDING, np.float32)
-    many = min(_MANY * stay, len(added))
+    many = min(_MANY * (stay + WIDTH), len(added))
     rounded = np.empty(many + PADDING, np.float32)
     scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
     for place in range(len(tiled.tiles) * WIDTH, len(added)):
@@ -59,14 +60,13 @@ def rank_rows(
         excite(given, row, targets, added)
         hide(excluded, row, tiled.places, added, -np.inf)
         most = tops_of(added, tops) if given.indptr[row] < given.indptr[row + 1] else 0.0
-        mine = Row(W, row, unit_of(W, row, tiled.scale, most), w, added, tops, reach)
+        mine = Row(W, row, unit_of(W, row, tiled.scale, most), w, error, added, tops)
         for k in range(W.shape[1]):
-            w[k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
-        reach_of_tiles(mine, tiled.largest, error)
+            w[0, k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
         lists = (columns[row], scores[row])
-        found = rank_promising(mine, tiled, most, scored, large, lists) if most > 0.0 else -1
+        found = rank_promising(mine, tiled, most, reaches, scored, large, lists) if most > 0.0 else -1
         if found < 0:
-            bound_tiles(mine, error, bounds)
+            bound_tiles(mine, tiled.peaks, reaches, bounds)
             size, least = choose(mine, tiled.tiles, bounds, kept)
             dropped = mine.unit * more_than(np.float64(least), error)
             found = rank_exactly(mine, tiled, kept[:size], dropped, scored, lists)

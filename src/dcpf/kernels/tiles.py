@@ -1,8 +1,8 @@
 """Columns of factors in tiles, of which most need not be looked at.
 
 A score is w . h + e, where e is what a row's items add by excitation, and nothing is negative. A tile holds columns
-that are alike. No score in it is larger than w . m plus the largest e in it, where m has the largest of each
-component.
+that are alike. No score in it is larger than w . m plus the largest e in it, where m, its peak, has the largest of
+each component. A group of WIDTH tiles has a peak in common as well.
 """
 
 from typing import Any, NamedTuple
@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import key_of, rank
+from dcpf.kernels.best import PADDING, key_of, rank
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.large import GROUP
 from dcpf.kernels.lines import LINE
-from dcpf.kernels.lookup import exact_score
-from dcpf.kernels.vectors import fetch
+from dcpf.kernels.vectors import TOGETHER, dots, exact_dot, fetch
 
 Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
@@ -24,20 +23,22 @@ Integers = NDArray[np.int64]
 
 WIDTH = GROUP * LINE // 8  # columns of a tile: 32, a group of lines of float64
 STEP = 4  # components that are added at once; there is room in tiles for a multiple of it
+LANES = LINE // 4  # float32 of a line
 _AHEAD = 6  # places whose factors are fetched meanwhile
 
 
 class Tiled(NamedTuple):
     """Columns of factors H in an order in which those that are alike are neighbours, WIDTH to a tile.
 
-    The last tile is filled up with zeros. The largest of each tile are in tiles of their own, made in the same way.
+    The last tile is filled up with zeros. Peaks are rows that fill whole lines: zeros beyond the components.
     """
 
     H: Floats  # as they were
     order: Integers  # place p has column order[p] of H
     places: NDArray[np.int32]  # column j is at places[j]
     tiles: Singles  # tiles x K x WIDTH, divided by `scale`
-    largest: Singles
+    peaks: Singles  # of tiles, and as many zeros as make whole groups of them
+    group_peaks: Singles  # of WIDTH tiles each
     scale: float
 
 
@@ -47,10 +48,10 @@ class Row(NamedTuple):
     W: Floats
     number: int
     unit: float
-    w: Singles  # divided by the unit
+    w: Singles  # divided by the unit, one row as long as a peak
+    error: tuple[np.float32, np.float32]  # of what is rounded: relative to itself, and beside that
     added: Doubles  # by place, to w . h: minus infinity where a column is not to be ranked, and where there is none
     tops: Doubles  # the largest of that in each tile, or 0
-    reach: Doubles  # by tile: what no w . h exceeds, divided by the unit
 
 
 class Scored(NamedTuple):
@@ -60,6 +61,13 @@ class Scored(NamedTuple):
     columns: Integers
     scores: Doubles
     rounded: Singles
+
+
+class Reaches(NamedTuple):
+    """Room for tiles, or groups of them, and for what no w . h in each exceeds, divided by the unit."""
+
+    tiles: Integers
+    bounds: Singles
 
 
 @kernel
@@ -73,44 +81,57 @@ def fill_tiles(start: int, stop: int, H: Floats, order: Integers, scale: float, 
 
 
 @kernel
-def largest_of_tiles(start: int, stop: int, tiles: Singles, largest: Singles) -> None:
-    """largest[t // WIDTH, k, t % WIDTH] = the largest of component k in tile t; `start`, `stop` are of `largest`."""
-    for t in range(start * WIDTH, min(stop * WIDTH, len(tiles))):
+def peaks_of_tiles(start: int, stop: int, tiles: Singles, peaks: Singles) -> None:
+    """peaks[t, k] = the largest of component k in tile t."""
+    for t in range(start, stop):
         for k in range(tiles.shape[1]):
             most = np.float32(0.0)
             for j in range(WIDTH):
                 most = max(most, tiles[t, k, j])
-            largest[t // WIDTH, k, t % WIDTH] = most
+            peaks[t, k] = most
 
 
 @step
-def reach_of_tiles(mine: Row, largest: Singles, error: tuple[np.float32, np.float32]) -> None:
-    """Write mine.reach."""
-    rounded = np.empty(WIDTH, np.float32)
-    for group in range(len(largest)):
-        score_tile(mine.w, largest[group], rounded)
-        first = group * WIDTH
-        for t in range(first, min(first + WIDTH, len(mine.reach))):
-            mine.reach[t] = more_than(rounded[t - first], error)
-
-
-@step
-def bound_tiles(mine: Row, error: tuple[np.float32, np.float32], bounds: Integers) -> None:
+def bound_tiles(mine: Row, peaks: Singles, reaches: Reaches, bounds: Integers) -> None:
     """bounds[t] = the key of what no rounded score in tile t exceeds, nor an exact one divided by the unit."""
+    reach_of_all(mine, peaks, len(bounds), reaches)
     for t in range(len(bounds)):
-        bounds[t] = key_of(more_than(np.float32(mine.reach[t]) + np.float32(mine.tops[t] / mine.unit), error), t)
+        top = np.float32(mine.tops[t] / mine.unit)
+        bounds[t] = key_of(more_than(reaches.bounds[t] + top, mine.error), t)
+
+
+@step
+def reach_of_all(mine: Row, peaks: Singles, size: int, out: Reaches) -> None:
+    """Write down the first `size` peaks, and the reach of each."""
+    for number in range(size):
+        out.tiles[number] = number
+    reach_of(mine, peaks, size, out)
+
+
+@step
+def reach_of(mine: Row, peaks: Singles, size: int, out: Reaches) -> None:
+    """The bounds of the first `size` that are written down, whether w . h is exact or rounded.
+
+    There must be room for PADDING more, to make up what is gone through side by side.
+    """
+    for spare in range(PADDING):
+        out.tiles[size + spare] = 0
+    for first in range(0, size, TOGETHER):
+        dots(mine.w, 0, peaks, out.tiles, first, out.bounds)
+    for c in range(size):
+        out.bounds[c] = more_than(out.bounds[c], mine.error)
 
 
 @step
 def more_than(rounded: Any, error: tuple[np.float32, np.float32]) -> Any:
-    """What an exact score does not exceed whose rounded one is this; error = (of itself, beside that)."""
+    """What an exact score does not exceed whose rounded one is this."""
     return rounded * (np.float32(1.0) + error[0]) + error[1] if rounded >= 0.0 else rounded
 
 
 @step
 def exact(mine: Row, tiled: Tiled, place: int) -> float:
     """The score of a place in float64."""
-    score: float = exact_score(mine.W, mine.number, tiled.H, tiled.order[place]) + mine.added[place]
+    score: float = exact_dot(mine.W, mine.number, tiled.H, tiled.order[place]) + mine.added[place]
     return score
 
 
@@ -121,17 +142,17 @@ def rank_places(mine: Row, tiled: Tiled, scored: Scored, size: int, out: tuple[I
     for c in range(size):
         columns[c] = tiled.order[places[c]]
     for c in range(size):
-        fetch(tiled.H[columns[min(c + _AHEAD, size - 1)]], 0, tiled.H.shape[1])
+        fetch(tiled.H, tiled.H.shape[1] * columns[min(c + _AHEAD, size - 1)])
         scores[c] = exact(mine, tiled, places[c])
     return rank(scores, columns, size, rounded, out)
 
 
 @step
 def score_tile(w: Singles, tile: Singles, out: Singles) -> None:
-    """out[j] = sum_k w_k tile[k, j]; the number of components is a multiple of STEP."""
+    """out[j] = sum_k w_k tile[k, j] over the rows of a tile, a multiple of STEP."""
     for j in range(WIDTH):
         out[j] = 0.0
-    for four in range(len(w) // STEP):
+    for four in range(len(tile) // STEP):
         k = STEP * four
         w0, w1, w2, w3 = w[k], w[k + 1], w[k + 2], w[k + 3]
         h0, h1, h2, h3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]  # rows, or it is not vectorised

@@ -1,8 +1,8 @@
 """Loops over rows of factors, one line of the processor's cache at a time, written as vector instructions.
 
 Of plain loops a compiler makes code that spends half of its time between vectors: on the sum across each, on rows
-whose length it does not know. Columns beyond the last whole line are left to the caller; factors of a fit have none
-(kernels/aligned.py).
+whose length it does not know. But for `exact_dot`, columns beyond the last whole line are left to the caller; factors
+of a fit have none (kernels/aligned.py).
 """
 
 import itertools
@@ -11,14 +11,14 @@ from typing import Any, cast
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-from dcpf.kernels.jit import summing_step
 from dcpf.kernels.lines import INT64, LINE, Lines
 
 TOGETHER = 8  # rows that are gone through side by side
 _WIDTH = 4  # lines of a row that are gone through side by side
+_SOON = 96  # numbers that are fetched at once: always as many leaves the processor nothing to guess
 ENTRY_BITS = 32  # of a job of `polynomials`, which has a row in the higher ones
 
 _same_type: Callable[..., Any] = types.UniTuple  # a tuple of so many of one type
@@ -54,6 +54,40 @@ def _dots(typing_context: Any, eW: Any, u: Any, eH: Any, items: Any, first: Any,
         return context.get_dummy_value()
 
     return types.void(eW, types.int64, eH, items, types.int64, out), generate
+
+
+def _exact_dot(typing_context: Any, W: Any, u: Any, H: Any, i: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = Lines(context, builder, types.float64)
+        a, b = (lines.array(signature.args[j], arguments[j]) for j in (0, 2))
+        rows = [(lines.row(a, arguments[1]), W.dtype), (lines.row(b, arguments[3]), H.dtype)]
+
+        def add(place: Any, lanes: int, total: Any) -> Any:
+            """The products from this place on, as many as there are lanes, which are added in float64."""
+            numbers = []
+            for row, kind in rows:
+                some = ir.VectorType(context.get_value_type(kind), lanes)
+                where = builder.bitcast(builder.gep(row, [place]), some.as_pointer())
+                loaded = builder.load(where, align=kind.bitwidth // 8)
+                numbers.append(loaded if kind == types.float64 else builder.fpext(loaded, total.type))
+            return lines.plus(lines.times(*numbers), total)
+
+        K, n = builder.extract_value(a.shape, 1), INT64(lines.lanes)
+        whole = builder.udiv(K, n)
+        (total,) = lines.for_each(
+            whole, [lines.zero], lambda line, sums: [add(builder.mul(line, n), lines.lanes, sums[0])]
+        )
+        done = builder.mul(whole, n)
+        (total,) = lines.for_each(
+            builder.sub(K, done),
+            [lines.across([total], lines.plus)],
+            lambda place, sums: [add(builder.add(done, place), 1, sums[0])],
+        )
+        return builder.extract_element(total, ir.IntType(32)(0))
+
+    if not W.layout == H.layout == "C":
+        raise TypingError(f"rows must be contiguous, found {W} and {H}")
+    return types.float64(W, types.int64, H, types.int64), generate
 
 
 def _add_rows(typing_context: Any, weights: Any, rows: Any, begin: Any, end: Any, factors: Any, sums: Any) -> Any:
@@ -94,14 +128,16 @@ def _add_rows(typing_context: Any, weights: Any, rows: Any, begin: Any, end: Any
     return types.void(weights, rows, types.int64, types.int64, factors, sums), generate
 
 
-def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+def _fetch(typing_context: Any, array: Any, start: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = cast(Any, cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
+        first = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        for place in range(0, _SOON * array.dtype.bitwidth // 8, LINE):
+            where = builder.gep(first, [INT64(place)])
+            builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
@@ -161,22 +197,19 @@ def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first:
     return _same_type(matrix.dtype, lanes)(weights, types.int64, matrix, types.int64, types.int64), generate
 
 
+# exact_dot(W, u, H, i) = W[u] @ H[i], the products and the sum in float64
 # Over whole lines of columns, of which a row has n:
 # dots(eW, u, eH, items, first, out): out[j] = eW[u, :n] @ eH[items[j], :n] for TOGETHER places j from `first` on
 # add_rows(weights, rows, begin, end, factors, sums): sums[:n] = weights[begin:end] @ factors[rows[begin:end], :n]
 # polynomials(P, Q, jobs, count, x, slopes), for rows of one line: of the jobs row * 2**ENTRY_BITS + entry, puts the
 #   slope of the polynomial with coefficients P[row] at x[entry] into slopes[entry]; gives the sum of the values of
 #   these polynomials, of their slopes, and of the values of those of Q[row]
+# fetch(array, start): have the numbers from `start` on brought into the caches, since some of them will be read soon;
+#   rows of an array of more dimensions are one after another, and to go beyond its end does no harm
 # mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 dots: Callable[..., None] = intrinsic(_dots)
+exact_dot: Callable[..., float] = intrinsic(_exact_dot)
 add_rows: Callable[..., None] = intrinsic(_add_rows)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
 polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
-_prefetch_line: Callable[..., None] = intrinsic(_prefetch)
-
-
-@summing_step
-def fetch(array: NDArray[Any], start: int, stop: int) -> None:
-    """Have array[start:stop], which is contiguous, brought into the caches: it will be read soon."""
-    for place in range(start, stop, LINE // array.itemsize):
-        _prefetch_line(array, place)
+fetch: Callable[..., None] = intrinsic(_fetch)

@@ -14,7 +14,7 @@ from dcpf import memory
 from dcpf.kernels.excitation import Exciting, Targets
 from dcpf.kernels.rank import Excluded, rank_rows
 from dcpf.kernels.threads import Threads
-from dcpf.kernels.tiles import STEP, WIDTH, Tiled, fill_tiles, largest_of_tiles
+from dcpf.kernels.tiles import LANES, STEP, WIDTH, Tiled, fill_tiles, peaks_of_tiles
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -49,6 +49,7 @@ def tiled(H: Floats, weights: Doubles, threads: Threads) -> Tiled:
     Columns in which the same component weighs most are neighbours, the largest first. So the rows that have little of
     that component need not look at them.
     """
+    H = np.ascontiguousarray(H)
     columns, scale = len(H), float(H.max(initial=0.0)) or 1.0
     check_finite(scale)
     main, sizes = np.empty(columns, np.int32), np.empty(columns)
@@ -59,11 +60,11 @@ def tiled(H: Floats, weights: Doubles, threads: Threads) -> Tiled:
     places = np.empty(columns, np.int32)
     places[order] = np.arange(columns, dtype=np.int32)
     n_tiles, room = -(-columns // WIDTH), -(-H.shape[1] // STEP) * STEP
-    tiles = memory.zeros((n_tiles, room, WIDTH), np.float32)
-    largest = memory.zeros((-(-n_tiles // WIDTH), room, WIDTH), np.float32)
+    groups, whole = -(-n_tiles // WIDTH), -(-H.shape[1] // LANES) * LANES
+    tiles, peaks = memory.zeros((n_tiles, room, WIDTH), np.float32), np.zeros((groups * WIDTH, whole), np.float32)
     threads.run(fill_tiles, n_tiles, H, order, scale, tiles)
-    threads.run(largest_of_tiles, len(largest), tiles, largest)
-    return Tiled(H, order, places, tiles, largest, scale)
+    threads.run(peaks_of_tiles, n_tiles, tiles, peaks)
+    return Tiled(H, order, places, tiles, peaks, peaks.reshape(groups, WIDTH, whole).max(axis=1), scale)
 
 
 def top_n(
@@ -77,7 +78,7 @@ def top_n(
     rows, columns = len(W), len(items.H)
     if excluded.shape != (rows, columns) or W.shape[1] != items.H.shape[1]:
         raise ValueError(f"shapes do not fit: W {W.shape}, H {items.H.shape}, excluded {excluded.shape}")
-    n = min(n, columns)
+    W, n = np.ascontiguousarray(W), min(n, columns)
     sizes = np.zeros(rows, dtype=np.int64)
     best_columns, best_scores = np.empty((rows, n), dtype=np.int64), np.empty((rows, n))
     left_out = Excluded(excluded.indptr.astype(np.int64), excluded.indices.astype(np.int32, copy=False))
