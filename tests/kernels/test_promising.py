@@ -59,14 +59,14 @@ def test_tops_are_the_largest_of_tiles_and_are_cleared_with_them() -> None:
 @pytest.mark.parametrize("n", [1, 10, 100, 500])
 def test_at_least_n_are_larger_than_the_nth_and_hardly_more(n: int) -> None:
     mine, most = a_row(n, 0.4)
-    above = (mine.added >= nth_added(mine, n, most, reaches().bounds, scratch())).sum()
+    above = (mine.added >= nth_added(mine, n, most, reaches(), scratch())).sum()
     assert n <= above <= n + 40
 
 
 @pytest.mark.parametrize(("n", "spread"), [(2000, 0.4), (700, 5.0)])
 def test_there_is_no_nth_if_too_few_are_large(n: int, spread: float) -> None:
     mine, most = a_row(1, spread)
-    assert nth_added(mine, n, most, reaches().bounds, scratch()) == 0.0
+    assert nth_added(mine, n, most, reaches(), scratch()) == 0.0
 
 
 @pytest.mark.parametrize("columns", [TILES * WIDTH, (TILES - 7) * WIDTH - 3])

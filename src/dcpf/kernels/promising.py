@@ -35,7 +35,7 @@ def rank_promising(
     `most` is the largest that is added, `large` scratch with PADDING more places than there are. It is -1, and
     nothing is ranked, if these are more than `scored` has room for.
     """
-    least = nth_added(mine, len(out[0]), most, reaches.bounds, large)
+    least = nth_added(mine, len(out[0]), most, reaches, large)
     size = promising(mine, tiled, least, reaches, scored.places) if least > 0.0 else -1
     return rank_places(mine, tiled, scored, size, out) if size >= 0 else -1
 
@@ -69,26 +69,25 @@ def put_down(bits: int, group: int, out: Integers, size: int) -> int:
 
 
 @step
-def nth_added(mine: Row, n: int, most: float, tops: Singles, large: Singles) -> float:
+def nth_added(mine: Row, n: int, most: float, reaches: Reaches, large: Singles) -> float:
     """What n or a few more of those added are not smaller than; 0 if they differ too much.
 
-    It is not smaller than the n-th largest top of a tile, and mostly much larger. `tops` and `large` are scratch.
+    It is not smaller than the n-th largest top of a tile, and mostly much larger. `reaches` and `large` are scratch.
     """
+    tiles, tops = reaches
     for t in range(len(mine.tops)):
         tops[t] = np.float32(mine.tops[t] / most)
     low = np.float64(nth_largest(tops, len(mine.tops), n, 0.0))
     for part in (max(low, _PART), low if low > 0.0 else _PART * _PART):
-        size = 0
+        n_tiles, size = 0, 0
         for group in range(len(mine.tops) // WIDTH):
-            tiles = reaching(mine.tops, group, part * most)  # with those that are equal, for which _BELOW makes up
-            while tiles != 0:
-                t = group * WIDTH + first_bit(tiles)
-                tiles &= tiles - 1
-                bits = reaching(mine.added, t, part * most)
-                while bits != 0:
-                    large[size] = np.float32(mine.added[t * WIDTH + first_bit(bits)] / most)
-                    size += 1
-                    bits &= bits - 1
+            n_tiles = put_down(reaching(mine.tops, group, part * most), group, tiles, n_tiles)
+        for c in range(n_tiles):
+            bits = reaching(mine.added, tiles[c], part * most)  # with those that are equal: _BELOW makes up for it
+            while bits != 0:
+                large[size] = np.float32(mine.added[tiles[c] * WIDTH + first_bit(bits)] / most)
+                size += 1
+                bits &= bits - 1
         if size >= n:
             return most * _BELOW * np.float64(nth_largest(large, size, n, part))
     return 0.0
