@@ -18,7 +18,7 @@ from dcpf.kernels.vectors import fetch
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
-_AHEAD = 4  # sources further on is the one whose targets are fetched meanwhile
+_AHEAD = 4  # so many sources further on, targets are fetched meanwhile
 _FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
 
 
