@@ -153,6 +153,7 @@ def test_any_order_of_entries_is_made_canonical_and_the_callers_left_alone(
     assert canonical.has_canonical_format
     assert (canonical.data > 0).all()
     assert canonical.data.dtype == np.int64
+    assert canonical.indices.dtype == canonical.indptr.dtype == np.int32  # whatever was given
     np.testing.assert_array_equal(given_.data, before.data)
 
 

@@ -9,9 +9,10 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, fill_x, learn_strengths
 from dcpf.kernels.jit import step
 from dcpf.kernels.threads import Threads
+from dcpf.kernels.touched import no_bits
 
 excite = compiled(excitation.excite)
 hits_of = compiled(excitation.hits_of)
@@ -37,6 +38,13 @@ def example(seed=0):
     return counts, given, Lists(sources, strength), dense, S
 
 
+def test_x_is_the_logarithm_of_counts_by_the_root_of_their_number():
+    indptr, counts = np.array([0, 3, 3, 4]), np.array([1, 2**31 - 1, 40, 7])
+    x = np.empty(4, np.float32)
+    fill_x(indptr, counts, 0.7, x)
+    np.testing.assert_allclose(x, np.log1p(counts) / (0.7 * np.sqrt([3, 3, 3, 1])), rtol=3e-7)
+
+
 @pytest.mark.parametrize("power", [1, 2])
 def test_rates_at_pairs(power):
     counts, given, lists, x, S = example()
@@ -50,7 +58,10 @@ def test_rates_at_pairs(power):
 def test_what_a_row_excites():
     _, given, lists, x, S = example()
     order, out = np.random.default_rng(2).permutation(ITEMS), np.zeros(ITEMS)
-    excite(given, 6, by_sources(lists, order), out)
+    targets = by_sources(lists, order)
+    touched = np.ones(targets.touched.shape[1], np.int64)
+    excite(given, 6, targets, out, touched)
+    assert touched.tolist() == [1] + [0] * (len(touched) - 1)  # all places are in the first tile
     np.testing.assert_allclose(out, (x @ S)[6, order], rtol=1e-6)
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
@@ -61,7 +72,8 @@ def test_what_a_row_excites():
 def by_sources(lists, order):
     lengths = np.bincount(lists.sources[order].ravel(), minlength=ITEMS)[:ITEMS]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    targets = Targets(indptr, np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.float32))
+    places, strength = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.float32)
+    targets = Targets(indptr, places, strength, no_bits(ITEMS, len(order)))
     fill_targets(lists, order, targets)
     return targets
 
@@ -69,12 +81,13 @@ def by_sources(lists, order):
 @pytest.mark.parametrize("order", [np.arange(ITEMS), np.array([7, 2, 11]), np.empty(0, np.int64)])
 def test_lists_by_sources_are_the_transpose(order):
     _, _, lists, _, S = example()
-    indptr, places, strength = by_sources(lists, order)
+    indptr, places, strength, touched = by_sources(lists, order)
     expected = sparse.csr_array(S[:, order].astype(np.float32))
     expected.sort_indices()
     np.testing.assert_array_equal(indptr, expected.indptr)
     np.testing.assert_array_equal(places, expected.indices)
     np.testing.assert_array_equal(strength, expected.data)
+    np.testing.assert_array_equal(touched.any(axis=1), np.diff(indptr) > 0)
 
 
 @pytest.mark.parametrize("far", [0, 16])

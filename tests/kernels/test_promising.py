@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels import large, promising, tiles
+from dcpf.kernels import promising, tiles
 from dcpf.kernels.best import PADDING
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH, Reaches, Row, Tiled
@@ -13,9 +13,10 @@ from dcpf.ranking.top import tiled
 nth_added = compiled(promising.nth_added)
 promising = compiled(promising.promising)
 clear = compiled(tiles.clear)
-tops_of = compiled(large.tops_of)
+find_tops = compiled(tiles.find_tops)
 
 TILES = 2 * WIDTH
+ALL = np.arange(TILES)
 K = 5
 NO_ERROR = (np.float32(0.0), np.float32(0.0))
 
@@ -28,7 +29,7 @@ def a_row(seed: int, spread: float) -> tuple[Row, float]:
     added[rng.random(len(added)) < 0.1] = -np.inf
     added[:WIDTH] = -np.inf
     tops = np.empty(TILES)
-    most = tops_of(added, tops)
+    most = find_tops(added, ALL, tops)
     W, w = rng.random((1, K)).astype(np.float32), np.zeros((1, 16), np.float32)
     w[:, :K] = W
     return Row(W, 0, 2.0, w, NO_ERROR, added, tops), most
@@ -51,9 +52,11 @@ def test_tops_are_the_largest_of_tiles_and_are_cleared_with_them() -> None:
     mine, most = a_row(0, 1.0)
     np.testing.assert_array_equal(mine.tops, np.maximum(mine.added.reshape(TILES, WIDTH).max(axis=1), 0.0))
     assert most == mine.added.max()
-    clear(mine.added, mine.tops)
-    assert not mine.tops.any()
-    assert not mine.added[WIDTH:].any()
+    clear(mine.added, ALL[2:], mine.tops)
+    assert mine.tops[:2].any()
+    assert not mine.tops[2:].any()
+    assert mine.added[: 2 * WIDTH].any()
+    assert not mine.added[2 * WIDTH :].any()
 
 
 @pytest.mark.parametrize("n", [1, 10, 100, 500])

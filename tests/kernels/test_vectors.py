@@ -7,7 +7,17 @@ from numpy.polynomial import Polynomial
 from tests.kernels.compiled import compiled
 
 from dcpf.kernels.lines import LINE
-from dcpf.kernels.vectors import ENTRY_BITS, TOGETHER, add_rows, dots, exact_dot, fetch, mixed_line, polynomials
+from dcpf.kernels.vectors import (
+    ENTRY_BITS,
+    TOGETHER,
+    add_rows,
+    dots,
+    exact_dot,
+    fetch,
+    fetch_line,
+    mixed_line,
+    polynomials,
+)
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 COLUMNS = pytest.mark.parametrize("columns", [1, 7, 8, 15, 16, 17, 31, 48, 64, 80, 100, 128])
@@ -15,7 +25,7 @@ ROWS = pytest.mark.parametrize("integer", [np.int32, np.int64])
 
 
 put_dots, add, mixed, evaluated = compiled(dots), compiled(add_rows), compiled(mixed_line), compiled(polynomials)
-exact, fetched = compiled(exact_dot), compiled(fetch)
+exact = compiled(exact_dot)
 
 
 def whole(columns, dtype):
@@ -52,7 +62,8 @@ def test_rows_that_are_not_contiguous_are_refused_and_not_misread():
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.float32])
-def test_to_fetch_beyond_the_end_does_no_harm(dtype):
+@pytest.mark.parametrize("fetched", [compiled(fetch), compiled(fetch_line)])
+def test_to_fetch_beyond_the_end_does_no_harm(fetched, dtype):
     fetched(np.zeros(3, dtype), 2)
     fetched(np.zeros(3, dtype), 10**9)
 

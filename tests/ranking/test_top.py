@@ -9,6 +9,7 @@ from scipy import sparse
 from dcpf.kernels.excitation import Exciting, Targets
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH
+from dcpf.kernels.touched import no_bits
 from dcpf.ranking.top import Excited, Ranked, tiled, top_n
 
 
@@ -30,7 +31,16 @@ def excited(x: sparse.csr_array, s: sparse.csr_array, order: np.ndarray) -> Exci
     given = Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
     by_place = sparse.csr_array(s[:, order])
     places = by_place.indices.astype(np.uint16 if len(order) <= 2**16 else np.uint32)
-    return Excited(given, Targets(by_place.indptr.astype(np.int64), places, by_place.data))
+    touched = bits_of_tiles(by_place, no_bits(*by_place.shape))
+    return Excited(given, Targets(by_place.indptr.astype(np.int64), places, by_place.data, touched))
+
+
+def bits_of_tiles(by_place: sparse.csr_array, bits: np.ndarray) -> np.ndarray:
+    words = bits.view(np.uint64)
+    for source, place in zip(*by_place.nonzero(), strict=True):
+        if words.shape[1]:
+            words[source, place // WIDTH // 64] |= np.uint64(1) << np.uint64(place // WIDTH % 64)
+    return bits
 
 
 def by_sorting(

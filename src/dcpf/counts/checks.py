@@ -26,7 +26,9 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
     coo = _sparse_entries(X) if sparse.issparse(X) else _dense_entries(X)
     _check_shape(coo.shape)
     data = _whole_numbers(coo.data, coo.row, coo.col)
-    matrix = sparse.csr_array((data, (coo.row, coo.col)), shape=coo.shape)
+    index = sparse.get_index_dtype(maxval=max(*coo.shape, coo.nnz))  # what was given may be twice as long
+    places = (coo.row.astype(index, copy=False), coo.col.astype(index, copy=False))
+    matrix = sparse.csr_array((data, places), shape=coo.shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()

@@ -22,10 +22,11 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, learn_strengths
+from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, fill_x, learn_strengths
 from dcpf.kernels.neighbors import choose_sources
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
+from dcpf.kernels.touched import no_bits
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -69,7 +70,7 @@ class Excitation:
     @cached_property
     def by_source(self) -> sparse.csr_array:
         """s_ji with sources as rows and what they excite as columns."""
-        indptr, items, strength = self.targets(np.arange(len(self.sources)))
+        indptr, items, strength, _ = self.targets(np.arange(len(self.sources)))
         return sparse.csr_array((strength, items.astype(np.int32), indptr), shape=(len(indptr) - 1, len(indptr) - 1))
 
     def targets(self, order: Places) -> Targets:
@@ -78,7 +79,7 @@ class Excitation:
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         small = np.uint16 if len(order) <= 2**16 else np.uint32  # what is read for each list of all users
         places, strength = memory.empty((int(indptr[-1]),), small), memory.empty((int(indptr[-1]),), np.float32)
-        targets = Targets(indptr, places, strength)
+        targets = Targets(indptr, places, strength, no_bits(len(lengths), len(order)))
         fill_targets(self.lists, order, targets)
         return targets
 
@@ -139,11 +140,9 @@ class Excitation:
 
 def exciting(matrix: sparse.csr_array, scale: float) -> Exciting:
     """x_uj = log(1 + y_uj) / (scale sqrt(items of u))."""
-    lengths = np.diff(matrix.indptr)
-    x = memory.empty((matrix.nnz,), np.float32)
-    np.log1p(matrix.data, out=x, casting="unsafe")
-    x /= np.repeat((scale * np.sqrt(lengths)).astype(np.float32), lengths)
-    return Exciting(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), x)
+    indptr, x = matrix.indptr.astype(np.int64), memory.empty((matrix.nnz,), np.float32)
+    fill_x(indptr, matrix.data, scale, x)
+    return Exciting(indptr, matrix.indices.astype(np.int32, copy=False), x)
 
 
 def learn_excitation(

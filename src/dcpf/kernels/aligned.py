@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf import memory
+from dcpf.kernels.jit import step
 from dcpf.kernels.lines import LINE
 
 
@@ -24,3 +25,11 @@ def aligned_copy(matrix: NDArray[np.floating]) -> NDArray[np.floating]:
     copy = aligned_empty(rows, columns, matrix.dtype)
     copy[:, :columns], copy[:, columns:] = matrix, 0.0
     return copy
+
+
+@step
+def aligned_zeros(size: int) -> NDArray[np.float64]:
+    """So many zeros, which start a line: for kernels that write a line at a time."""
+    room = np.zeros(size + LINE // 8)
+    first = (LINE - room.ctypes.data % LINE) % LINE // 8
+    return room[first : first + size]

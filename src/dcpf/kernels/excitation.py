@@ -4,16 +4,19 @@ At an entry (u, i) it adds sum_j x_uj s_ji to the rate, over the sources j of i 
 given by rows of x, `Exciting`; the strengths s_ji by items, `Lists`. Rows of both are ascending.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
-from dcpf.kernels.vectors import fetch
+from dcpf.kernels.touched import WORDS, Bits, mark
+from dcpf.kernels.vectors import fetch, fetch_line
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -43,6 +46,7 @@ class Targets(NamedTuple):
     indptr: NDArray[np.int64]
     places: NDArray[np.unsignedinteger]
     strength: NDArray[np.float32]
+    touched: Bits  # by sources: the tiles that these places are in
 
 
 class Hits(NamedTuple):
@@ -51,6 +55,16 @@ class Hits(NamedTuple):
     ends: NDArray[np.int64]
     places: NDArray[np.int32]
     x: NDArray[np.float32]
+
+
+@kernel
+def fill_x(indptr: Integers, counts: Integers, scale: float, x: NDArray[np.float32]) -> None:
+    """x[e] = log(1 + counts[e]) / (scale sqrt(n)) in rows of n counts."""
+    for u in range(len(indptr) - 1):
+        y, mine = counts[indptr[u] : indptr[u + 1]], x[indptr[u] : indptr[u + 1]]
+        unit = np.float32(scale * math.sqrt(len(y)))
+        for e in range(len(y)):
+            mine[e] = np.float32(fast_log(1.0 + y[e])) / unit
 
 
 @step
@@ -220,30 +234,38 @@ def excited_at(
 def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> None:
     """Put lists by items into lists by sources, in which place p has item order[p]; places are ascending.
 
-    Equivalent to the strengths as a matrix, its rows `order` in this order, transposed. targets.indptr is given.
+    Equivalent to the strengths as a matrix, its rows `order` in this order, transposed. targets.indptr is given,
+    and no bit is set yet.
     """
-    indptr, places, strength = targets
-    free = indptr[:-1].copy()
+    free = targets.indptr[:-1].copy()
     for place in range(len(order)):
         i = order[place]
         for k in range(lists.sources.shape[1]):
             j = lists.sources[i, k]
             if j < len(free):
-                places[free[j]], strength[free[j]] = place, lists.strength[i, k]
+                targets.places[free[j]], targets.strength[free[j]] = place, lists.strength[i, k]
+                mark(targets.touched, j, place)
                 free[j] += 1
 
 
 @step
-def excite(given: Exciting, u: int, targets: Targets, out: Doubles) -> None:
+def excite(given: Exciting, u: int, targets: Targets, out: Doubles, touched: Bits) -> None:
     """out[p] += sum_j x_uj s_jp, for all places p. A sum has the bits of `excited`: its terms come alike.
 
-    To wait for the targets of a source would take longer than to add them up, so they are fetched in time.
+    The tiles that have got something are put into `touched`. To wait for the targets of a source would take longer
+    than to add them up, so they are fetched in time.
     """
-    indptr, places, strengths = targets
+    words = len(touched)
+    for word in range(words):
+        touched[word] = 0
     for e in range(given.indptr[u], given.indptr[u + 1]):
-        soon = indptr[given.indices[min(e + _AHEAD, len(given.indices) - 1)]]
-        fetch(places, soon)
-        fetch(strengths, soon)
+        later = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
+        fetch(targets.places, targets.indptr[later])
+        fetch(targets.strength, targets.indptr[later])
         x, j = np.float64(given.x[e]), given.indices[e]
-        for f in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):  # unsigned: none counts from the end
-            out[places[f]] += x * np.float64(strengths[f])
+        for first in range(0, words, WORDS):  # here, since to hand arrays over to a step takes longer
+            fetch_line(targets.touched, words * later + first)
+            for word in range(WORDS):
+                touched[first + word] |= targets.touched[j, first + word]
+        for f in range(np.uint64(targets.indptr[j]), np.uint64(targets.indptr[j + 1])):  # none counts from the end
+            out[targets.places[f]] += x * np.float64(targets.strength[f])

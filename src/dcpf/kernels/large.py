@@ -1,10 +1,9 @@
 """What is large among many values: found a line at a time, by vector instructions.
 
-A compiler makes no such code of plain loops: it does not find the largest of some lines side by side with those of
-others, and does not make bits of comparisons.
+A compiler makes no such code of plain loops: it does not find the largest of some lines side by side, and does not
+make bits of comparisons.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,27 +16,26 @@ from dcpf.kernels.lines import INT64, Lines
 GROUP = 4  # lines whose largest is looked for
 
 
-def _tops_of(typing_context: Any, values: Any, tops: Any) -> Any:
+def _top_of(typing_context: Any, values: Any, group: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = Lines(context, builder, values.dtype)
-        v, top = (lines.array(signature.args[i], arguments[i]) for i in (0, 1))
+        v = lines.array(values, arguments[0])
+        a, b, c, d = (lines.load(v.data, line) for line in _lines_of(builder, arguments[1]))
+        most = lines.larger(lines.larger(lines.larger(a, b), lines.larger(c, d)), lines.zero)
+        return builder.extract_element(lines.across([most], lines.larger), ir.IntType(32)(0))
 
-        def some(number: Any, most: list[Any]) -> list[Any]:
-            """The tops of as many groups as a vector has lanes."""
-            each = []
-            for i in range(lines.lanes):
-                group = builder.add(builder.mul(number, INT64(lines.lanes)), INT64(i))
-                a, b, c, d = (lines.load(v.data, line) for line in _lines_of(builder, group))
-                each.append(lines.larger(lines.larger(a, b), lines.larger(c, d)))
-            found = lines.larger(lines.across(each, lines.larger), lines.zero)
-            lines.store(found, top.data, number)
-            return [lines.larger(found, most[0])]
+    return values.dtype(values, types.int64), generate
 
-        (most,) = lines.for_each(lines.count(top), [lines.zero], some)
-        found = [builder.extract_element(most, ir.IntType(32)(i)) for i in range(lines.lanes)]
-        return functools.reduce(lines.larger, found)
 
-    return tops.dtype(values, tops), generate
+def _clear_group(typing_context: Any, values: Any, group: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lines = Lines(context, builder, values.dtype)
+        v = lines.array(values, arguments[0])
+        for line in _lines_of(builder, arguments[1]):
+            lines.store(lines.zero, v.data, line)
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64), generate
 
 
 def _reaching(typing_context: Any, values: Any, group: Any, least: Any) -> Any:
@@ -82,11 +80,12 @@ def _first_bit(typing_context: Any, bits: Any) -> Any:
 
 
 # Of a vector of values, of which GROUP lines are a group:
-# tops_of(values, tops): tops[g] = the largest of group g, or 0 if that is larger; gives the largest of all of them.
-#   There must be whole lines of tops
+# top_of(values, g) = the largest of group g, or 0 if that is larger
+# clear_group(values, g): make them zeros
 # reaching(values, g, least): bits that say which of group g are not smaller; first_bit(bits): the lowest of them
 # larger(values, size, than) = (values[:size] > than).sum(), where size is made up to whole lines
-tops_of: Callable[..., float] = intrinsic(_tops_of)
+top_of: Callable[..., float] = intrinsic(_top_of)
+clear_group: Callable[..., None] = intrinsic(_clear_group)
 reaching: Callable[..., int] = intrinsic(_reaching)
 larger: Callable[..., int] = intrinsic(_larger)
 first_bit: Callable[..., int] = intrinsic(_first_bit)

@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.best import PADDING
 from dcpf.kernels.choosing import choose, rank_exactly
 from dcpf.kernels.excitation import Exciting, Targets, excite
 from dcpf.kernels.jit import kernel, step
-from dcpf.kernels.large import tops_of
 from dcpf.kernels.promising import rank_promising
-from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, bound_tiles, clear, more_than
+from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, bound_tiles, clear, find_tops, more_than
+from dcpf.kernels.touched import tiles_of
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -45,11 +46,12 @@ def rank_rows(
     given, targets = exciting
     columns, scores, sizes = out
     n_tiles, stay = len(tiled.peaks), columns.shape[1] + _SPARE  # the last are empty
-    w, added = np.zeros((1, tiled.peaks.shape[1]), np.float32), np.zeros(n_tiles * WIDTH)
+    w, added = np.zeros((1, tiled.peaks.shape[1]), np.float32), aligned_zeros(n_tiles * WIDTH)
     reaches = Reaches(np.empty(n_tiles + PADDING, np.int64), np.empty(n_tiles + PADDING, np.float32))
     tops, bounds = np.zeros(n_tiles), np.empty(len(tiled.tiles), np.int64)
     kept, large = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + PADDING, np.float32)
     many = min(_MANY * (stay + WIDTH), len(added))
+    touched, listed = np.zeros(targets.touched.shape[1], np.int64), np.arange(n_tiles)
     rounded = np.empty(many + PADDING, np.float32)
     scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
     for place in range(len(tiled.tiles) * WIDTH, len(added)):
@@ -57,9 +59,10 @@ def rank_rows(
     for row in range(start, stop):
         terms = np.float32(W.shape[1] + given.indptr[row + 1] - given.indptr[row] + 4)
         error = (np.float32(2.4e-7) * terms, np.float32(5e-38) * terms)
-        excite(given, row, targets, added)
+        excite(given, row, targets, added, touched)
+        excited = listed[: tiles_of(touched, listed)] if len(touched) > 0 else listed
         hide(excluded, row, tiled.places, added, -np.inf)
-        most = tops_of(added, tops) if given.indptr[row] < given.indptr[row + 1] else 0.0
+        most = find_tops(added, excited, tops)
         mine = Row(W, row, unit_of(W, row, tiled.scale, most), w, error, added, tops)
         for k in range(W.shape[1]):
             w[0, k] = np.float32(np.float64(W[row, k]) * tiled.scale / mine.unit)
@@ -72,7 +75,7 @@ def rank_rows(
             found = rank_exactly(mine, tiled, kept[:size], dropped, scored, lists)
         sizes[row] = found
         hide(excluded, row, tiled.places, added, 0.0)
-        clear(added, tops)
+        clear(added, excited, tops)
 
 
 @step

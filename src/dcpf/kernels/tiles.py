@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.best import PADDING, key_of, rank
 from dcpf.kernels.jit import kernel, step
-from dcpf.kernels.large import GROUP
+from dcpf.kernels.large import GROUP, clear_group, top_of
 from dcpf.kernels.lines import LINE
 from dcpf.kernels.vectors import TOGETHER, dots, exact_dot, fetch
 
@@ -161,10 +161,19 @@ def score_tile(w: Singles, tile: Singles, out: Singles) -> None:
 
 
 @step
-def clear(added: Doubles, tops: Doubles) -> None:
-    """Make both zeros again."""
-    for t in range(len(tops)):
-        if tops[t] > 0.0:
-            tops[t] = 0.0
-            for j in range(t * WIDTH, (t + 1) * WIDTH):
-                added[j] = 0.0
+def find_tops(added: Doubles, tiles: Integers, tops: Doubles) -> float:
+    """Put down the largest that is added in each of these tiles, or 0. Gives the largest of all."""
+    most = 0.0
+    for c in range(len(tiles)):
+        top = top_of(added, tiles[c])
+        tops[tiles[c]] = top
+        most = max(most, top)
+    return most
+
+
+@step
+def clear(added: Doubles, tiles: Integers, tops: Doubles) -> None:
+    """Make both zeros again, in these tiles."""
+    for c in range(len(tiles)):
+        tops[tiles[c]] = 0.0
+        clear_group(added, tiles[c])

@@ -128,19 +128,22 @@ def _add_rows(typing_context: Any, weights: Any, rows: Any, begin: Any, end: Any
     return types.void(weights, rows, types.int64, types.int64, factors, sums), generate
 
 
-def _fetch(typing_context: Any, array: Any, start: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = cast(Any, cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        first = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        for place in range(0, _SOON * array.dtype.bitwidth // 8, LINE):
-            where = builder.gep(first, [INT64(place)])
-            builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
-        return context.get_dummy_value()
+def _fetching(numbers: int) -> Callable[..., Any]:
+    def fetching(typing_context: Any, array: Any, start: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            function = cast(Any, cgutils).get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            first = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+            for place in range(0, numbers * array.dtype.bitwidth // 8, LINE):
+                where = builder.gep(first, [INT64(place)])
+                builder.call(function, [where, number(0), number(3), number(1)])  # to read, into all caches, of data
+            return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+        return types.void(array, types.int64), generate
+
+    return fetching
 
 
 def _polynomials(typing_context: Any, P: Any, Q: Any, jobs: Any, count: Any, x: Any, slopes: Any) -> Any:
@@ -206,10 +209,12 @@ def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first:
 #   these polynomials, of their slopes, and of the values of those of Q[row]
 # fetch(array, start): have the numbers from `start` on brought into the caches, since some of them will be read soon;
 #   rows of an array of more dimensions are one after another, and to go beyond its end does no harm
+# fetch_line(array, start): the same for the line of one number
 # mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 dots: Callable[..., None] = intrinsic(_dots)
 exact_dot: Callable[..., float] = intrinsic(_exact_dot)
 add_rows: Callable[..., None] = intrinsic(_add_rows)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
 polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
-fetch: Callable[..., None] = intrinsic(_fetch)
+fetch: Callable[..., None] = intrinsic(_fetching(_SOON))
+fetch_line: Callable[..., None] = intrinsic(_fetching(1))

@@ -222,9 +222,12 @@ def _counts_from_arrays(arrays: Arrays, shape: tuple[int, int]) -> sparse.csr_ar
     if "history.indptr" not in arrays:
         return None
     data, indices, indptr = (arrays[f"history.{name}"] for name in ("data", "indices", "indptr"))
+    whole = len(indptr) > 0 and len(data) == len(indices) == indptr[-1] == indptr.max() and indptr.min() >= 0
+    _check(whole, "the training counts are not whole")
+    index = sparse.get_index_dtype(maxval=max(*shape, len(data)))
+    indices, indptr = indices.astype(index, copy=False), indptr.astype(index, copy=False)
     matrix = sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)
-    _check(len(data) == len(indices) == indptr[-1], "the training counts are not whole")
     _check(len(data) == 0 or int(data.min()) > 0, "a training count is not positive")
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix

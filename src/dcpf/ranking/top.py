@@ -15,6 +15,7 @@ from dcpf.kernels.excitation import Exciting, Targets
 from dcpf.kernels.rank import Excluded, rank_rows
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import LANES, STEP, WIDTH, Tiled, fill_tiles, peaks_of_tiles
+from dcpf.kernels.touched import no_bits
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -118,4 +119,4 @@ def _nothing(rows: int) -> tuple[Exciting, Targets]:
     """No excitation."""
     none = np.empty(0, np.float32)
     given = Exciting(np.zeros(rows + 1, np.int64), np.empty(0, np.int32), none)
-    return given, Targets(np.zeros(1, np.int64), np.empty(0, np.uint16), none)
+    return given, Targets(np.zeros(1, np.int64), np.empty(0, np.uint16), none, no_bits(0, 1))
