@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf.elements import ShiftedNegativeBinomial
+from dcpf.simulate import draw_counts
 
 GENRES = 60
 
@@ -39,6 +40,20 @@ def taste_profile_shaped(
     counts = ShiftedNegativeBinomial(0.87, 0.2).sample(1 + rng.poisson(0.2, entries), rng)
     rows = np.searchsorted(found, np.arange(users + 1) * np.int64(items))
     return sparse.csr_array((counts, (found % items).astype(np.int32), rows), shape=(users, items))
+
+
+def drawn_from_factors(
+    users: int = 16_301, items: int = 12_118, sessions: int = 1_255_000, components: int = 50, seed: int = 0
+) -> sparse.csr_array:
+    """Counts of the same shape from the model of the paper: gamma factors of shape 0.3, and sessions as above.
+
+    Activity and popularity are skewed as above, too. Nearly 1,200,000 entries.
+    """
+    rng = np.random.default_rng(seed)
+    W, H = (rng.gamma(0.3, 1.0, (size, components)) for size in (users, items))
+    W, H = W * rng.lognormal(0.0, 0.9, (users, 1)), H * rng.lognormal(0.0, 1.3, (items, 1))
+    W *= sessions / float(W.sum(axis=0) @ H.sum(axis=0))
+    return draw_counts(W, H, ShiftedNegativeBinomial(0.87, 0.2), rng)[0]
 
 
 def read(path: Path) -> sparse.csr_array:
