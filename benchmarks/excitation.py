@@ -3,9 +3,9 @@
     python -m benchmarks.excitation [--rounds 5] [--neighbors 200] [--components 50] [--counts FILE ...]
 
 At the shape of the Taste Profile subset, and lists also for the users of the given files. Items in genres that are
-well apart suit factors best: most of them are passed over. So lists are also made of counts that are drawn from factors,
-as the paper's model has it. Factors alone have as many components, and the paper's settings 100. implicit fits 100
-factors in 15 iterations, its defaults. Contenders take turns, compiled code is warm, and the median counts.
+well apart suit factors best: most of them are passed over. So lists are also made of counts that are drawn from
+factors, as the paper's model has it. Factors alone have as many components, and the paper's settings 100. implicit
+fits 100 factors in 15 iterations, its defaults. Contenders take turns, compiled code is warm, and the median counts.
 """
 
 import argparse

@@ -18,9 +18,10 @@ for component in about.largest_components:
 # What the strengths say: having `source` makes `item` more likely.
 excitation = model.excitation_
 assert excitation is not None
-item, rank = np.unravel_index(np.argmax(excitation.strength), excitation.strength.shape)
-source = excitation.sources[item, rank]
-print(f"{model.items_[int(source)]} brings {model.items_[int(item)]}: {excitation.strength[item, rank]:.3f}")
+strength = excitation.strength.tocoo()
+strongest = np.argmax(strength.data)
+item, source = (model.items_[int(place[strongest])] for place in strength.coords)
+print(f"{source} brings {item}: {strength.data[strongest]:.3f}")
 
 # How counts are read: 40 plays are not 40 sessions.
 sessions, counts = model.sessions(), model.history_

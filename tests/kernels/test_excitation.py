@@ -21,21 +21,18 @@ USERS, ITEMS, MOST = 30, 14, 5
 
 
 def example(seed=0):
-    """Counts, x, lists with some places left over, and the strengths as a dense matrix, sources by rows."""
+    """Counts, x, lists of different lengths, and the strengths as a dense matrix, sources by rows."""
     rng = np.random.default_rng(seed)
     counts = sparse.csr_array(rng.poisson(0.8, (USERS, ITEMS)))
     x = rng.gamma(2.0, 0.5, counts.nnz).astype(np.float32)
-    sources = np.full((ITEMS, MOST), ITEMS, np.int32)
-    strength = np.zeros((ITEMS, MOST), np.float32)
     S = np.zeros((ITEMS, ITEMS))
     for i in range(ITEMS):
         mine = np.sort(rng.choice(np.delete(np.arange(ITEMS), i), rng.integers(0, MOST + 1), replace=False))
-        sources[i, : len(mine)] = mine
-        strength[i, : len(mine)] = rng.gamma(1.0, 0.2, len(mine))
-        S[mine, i] = strength[i, : len(mine)]
+        S[mine, i] = rng.gamma(1.0, 0.2, len(mine)).astype(np.float32)
+    by_item = sparse.csr_array(S.T.astype(np.float32))
     given = Exciting(counts.indptr.astype(np.int64), counts.indices, x)
     dense = sparse.csr_array((x.astype(np.float64), counts.indices, counts.indptr), shape=counts.shape).toarray()
-    return counts, given, Lists(sources, strength), dense, S
+    return counts, given, Lists(by_item.indptr, by_item.indices, by_item.data), dense, S
 
 
 def test_x_is_the_logarithm_of_counts_by_the_root_of_their_number():
@@ -50,7 +47,7 @@ def test_rates_at_pairs(power):
     counts, given, lists, x, S = example()
     pairs = sparse.csr_array(np.random.default_rng(1).poisson(0.5, counts.shape))
     out = np.empty(pairs.nnz)
-    excited_at(0, USERS, (pairs.indptr, pairs.indices), given, lists, power, out)
+    excited_at(0, USERS, (pairs.indptr, pairs.indices), given, lists, ITEMS, power, out)
     rows, columns = pairs.nonzero()
     np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-12)
 
@@ -65,12 +62,13 @@ def test_what_a_row_excites():
     np.testing.assert_allclose(out, (x @ S)[6, order], rtol=1e-6)
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
-    excited_at(0, USERS, pairs, given, lists, 1, one_by_one)
+    excited_at(0, USERS, pairs, given, lists, ITEMS, 1, one_by_one)
     np.testing.assert_array_equal(out, one_by_one[order])  # to the bit
 
 
 def by_sources(lists, order):
-    lengths = np.bincount(lists.sources[order].ravel(), minlength=ITEMS)[:ITEMS]
+    by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS))
+    lengths = np.bincount(by_item[order].indices, minlength=ITEMS)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     places, strength = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.float32)
     targets = Targets(indptr, places, strength, no_bits(ITEMS, len(order)))
@@ -97,14 +95,14 @@ def test_hits_are_found_by_walking_and_by_searching(far, monkeypatch):
     find = compiled(step(excitation.hits_of.__wrapped__))  # anew, since the constant is compiled in
     users = np.flatnonzero(counts.toarray()[:, 4]).astype(np.int32)
     where = np.full(ITEMS, np.int32(-1))
-    hits = find(lists.sources[4], users, given, where)
+    sources = lists.sources[slice(*lists.indptr[4:6])]
+    hits = find(sources, users, given, where)
     assert (where == -1).all()
-    dense, begin = np.zeros((len(users), MOST)), 0
+    dense, begin = np.zeros((len(users), len(sources))), 0
     for r, end in enumerate(hits.ends):
         dense[r, hits.places[begin:end]] = hits.x[begin:end]
         begin = end
-    used = lists.sources[4] < ITEMS
-    np.testing.assert_array_equal(dense[:, used], x[users][:, lists.sources[4][used]].astype(np.float32))
+    np.testing.assert_array_equal(dense, x[users][:, sources].astype(np.float32))
 
 
 @pytest.mark.parametrize("element", [Raw(), Binary(), Logarithmic(0.6)], ids=["raw", "binary", "logarithmic"])
@@ -121,9 +119,8 @@ def test_learned_strengths_are_those_of_the_update(element):
         n = np.where(y > 0, expected_sessions(element, y, lam), 0.0)
         new = (weight[:, None] * means + point * (x.T @ (n / lam))) / (weight + sums)[:, None]
         point, S = np.maximum(new + number / (number + 3.0) * (new - S), 0.1 * new), new
-    used = lists.sources < ITEMS
-    targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
-    np.testing.assert_allclose(learned[used], S[lists.sources[used], targets], rtol=2e-6)
+    targets = np.repeat(np.arange(ITEMS), np.diff(lists.indptr))
+    np.testing.assert_allclose(learned, S[lists.sources, targets], rtol=2e-6)
 
 
 def test_each_round_raises_the_posterior():
@@ -133,17 +130,16 @@ def test_each_round_raises_the_posterior():
     counts, given, lists, x, means = example(2)
     W, H = rng.gamma(1.0, 0.5, (USERS, 2)), rng.gamma(1.0, 0.5, (ITEMS, 2))
     y, weight, values = counts.toarray(), rng.gamma(3.0, 1.0, ITEMS), []
-    used = lists.sources < ITEMS
-    targets = np.broadcast_to(np.arange(ITEMS)[:, None], used.shape)[used]
+    targets = np.repeat(np.arange(ITEMS), np.diff(lists.indptr))
     for rounds in range(1, 9):
-        s = learn(counts, given, lists, (W, H), element, weight, x.sum(axis=0), rounds)[used].astype(np.float64)
+        s = learn(counts, given, lists, (W, H), element, weight, x.sum(axis=0), rounds).astype(np.float64)
         S = np.zeros((ITEMS, ITEMS))
-        S[lists.sources[used], targets] = s
+        S[lists.sources, targets] = s
         lam = W @ H.T + x @ S
         laws = [
             [np.log(element.marginal_pmf(lam[u, i], y[u, i])[y[u, i]]) for i in range(ITEMS)] for u in range(USERS)
         ]
-        prior = weight[lists.sources[used]] * (means[lists.sources[used], targets] * np.log(s) - s)
+        prior = weight[lists.sources] * (means[lists.sources, targets] * np.log(s) - s)
         values.append(np.sum(laws) + prior.sum())
     assert (np.diff(values) > -1e-6 * abs(values[0])).all()
     assert values[-1] > values[0]

@@ -37,11 +37,9 @@ def dense_rates(model: dcpf.DCPF, matrix: np.ndarray, W: np.ndarray | None = Non
     assert excitation is not None
     lengths = np.maximum((matrix > 0).sum(axis=1, keepdims=True), 1)
     x = np.log1p(matrix) / np.sqrt(lengths) / excitation.scale
-    S = np.zeros((ITEMS + 1, ITEMS))
-    for i in range(ITEMS):
-        np.add.at(S[:, i], excitation.sources[i], excitation.strength[i])
+    S = excitation.strength.toarray().T.astype(np.float64)
     W = model.user_factors if W is None else W
-    return excitation.share * (W.astype(np.float64) @ model.item_factors.T.astype(np.float64)) + x @ S[:ITEMS]
+    return excitation.share * (W.astype(np.float64) @ model.item_factors.T.astype(np.float64)) + x @ S
 
 
 def test_x_is_1_on_average_and_nothing_excites_itself() -> None:
@@ -49,16 +47,16 @@ def test_x_is_1_on_average_and_nothing_excites_itself() -> None:
     excitation = model.excitation_
     assert excitation is not None
     assert excitation.of_users(COUNTS.matrix).x.mean() == pytest.approx(1.0)
-    assert not (excitation.sources == np.arange(ITEMS)[:, None]).any()
-    assert (excitation.sources[7] == ITEMS).all()  # nobody has it
-    assert (excitation.strength >= 0.0).all()
+    assert not excitation.strength.diagonal().any()
+    assert excitation.strength[[7]].nnz == 0  # nobody has it
+    assert (excitation.strength.data >= 0.0).all()
 
 
 def test_where_nothing_goes_together_the_factors_keep_everything() -> None:
     everything = np.ones((30, ITEMS), dtype=np.int64)
     model, alone = (fitted(everything, n_neighbors=neighbors) for neighbors in (6, 0))
     assert model.excitation_ is not None
-    assert (model.excitation_.strength == 0.0).all()
+    assert not model.excitation_.strength.data.any()
     np.testing.assert_array_equal(
         model.recommend(n=3, exclude_seen=False).ranked.scores, alone.recommend(n=3, exclude_seen=False).ranked.scores
     )
@@ -69,8 +67,9 @@ def test_excitation_learned_anew_is_that_of_a_whole_fit() -> None:
     expected = fitted(n_neighbors=4, neighbor_prior=10.0)
     assert model.get_params() == expected.get_params()
     assert model.excitation_ is not None and expected.excitation_ is not None
-    assert np.array_equal(model.excitation_.sources, expected.excitation_.sources)
-    assert np.array_equal(model.excitation_.strength, expected.excitation_.strength)
+    for name in ("indptr", "indices", "data"):
+        found, wanted = (getattr(one.excitation_.strength, name) for one in (model, expected))
+        np.testing.assert_array_equal(found, wanted)
     assert model.refit_excitation(0, 10.0).excitation_ is None
     with pytest.raises(ValueError, match="neighbor_prior must be a positive number, found -1"):
         model.refit_excitation(4, -1)
@@ -127,9 +126,8 @@ def test_pairs_have_the_variance_of_both_parts() -> None:
     np.testing.assert_allclose(found.sessions, [rates[5, 3], rates[60, 0], rates[5, 20]], rtol=1e-6)
     alone = fitted(n_neighbors=0).predict_pairs(users, items)
     x = np.log1p(matrix[5]) / np.sqrt((matrix[5] > 0).sum()) / excitation.scale
-    here = excitation.sources[3] < ITEMS
-    of_excitation = x[excitation.sources[3][here]] ** 2 * excitation.strength[3][here]
-    mass = excitation.mass[excitation.sources[3][here]]
+    sources, strength = excitation.of_item(3)
+    of_excitation, mass = x[sources] ** 2 * strength, excitation.mass[sources]
     of_excitation = of_excitation / (20.0 * (1.0 + np.sqrt(mass / 25.0)) + mass)  # the prior is worth 40 users at 25
     assert found.variance[0] == pytest.approx(excitation.share**2 * alone.variance[0] + of_excitation.sum(), rel=1e-5)
 
@@ -148,9 +146,7 @@ def test_an_explanation_adds_up_and_names_what_excites() -> None:
         place = model.items_.find(item)
         x = dict(zip(COUNTS.matrix.indices[slice(*COUNTS.matrix.indptr[5:7])], excitation.of_users(COUNTS.matrix).x[
             slice(*COUNTS.matrix.indptr[5:7])], strict=True))  # fmt: skip
-        expected = sum(
-            x.get(j, 0.0) * s for j, s in zip(excitation.sources[place], excitation.strength[place], strict=True)
-        )
+        expected = sum(x.get(j, 0.0) * s for j, s in zip(*excitation.of_item(place), strict=True))
         assert why.excited == pytest.approx(expected, rel=1e-5)
     assert matrix[5].sum() > 0
 
@@ -203,8 +199,10 @@ def test_no_components_leave_popularity() -> None:
 @pytest.mark.parametrize("n_jobs", [2, 4])
 def test_the_same_bits_for_any_number_of_threads(n_jobs: int) -> None:
     one, several = fitted(n_jobs=1), fitted(n_jobs=n_jobs)
-    for name in ("sources", "strength", "mass"):
-        np.testing.assert_array_equal(getattr(one.excitation_, name), getattr(several.excitation_, name))
+    np.testing.assert_array_equal(one.excitation_.mass, several.excitation_.mass)
+    for name in ("indptr", "indices", "data"):
+        found = (getattr(model.excitation_.strength, name) for model in (one, several))
+        np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(one.recommend(n=5).ranked.scores, several.recommend(n=5).ranked.scores)
 
 
@@ -213,8 +211,8 @@ def test_users_in_another_order_change_nothing_but_rounding() -> None:
     init = (np.full((USERS, 1), 0.5), np.full((ITEMS, 1), 0.5))
     one = fitted(n_components=1, init=init)
     other = fitted(COUNTS.select(users=order), n_components=1, init=init)
-    np.testing.assert_array_equal(one.excitation_.sources, other.excitation_.sources)
-    np.testing.assert_allclose(one.excitation_.strength, other.excitation_.strength, rtol=1e-4)
+    np.testing.assert_array_equal(one.excitation_.strength.indices, other.excitation_.strength.indices)
+    np.testing.assert_allclose(one.excitation_.strength.data, other.excitation_.strength.data, rtol=1e-4)
 
 
 def test_a_saved_model_is_the_same_and_the_same_bytes(tmp_path) -> None:
@@ -240,13 +238,40 @@ def test_a_file_of_before_the_prior_grew_keeps_its_variance(tmp_path) -> None:
     np.testing.assert_array_equal(old.weights, np.full(ITEMS, 40.0))
 
 
+@pytest.mark.parametrize("wrong", [None, ITEMS + 1])
+def test_a_file_of_before_lists_were_packed_is_read(tmp_path, wrong: int | None) -> None:
+    """They were of one length, filled up with the number of items."""
+    from dcpf import store
+
+    model = fitted()
+    excitation = model.excitation_
+    assert excitation is not None
+    model.save(tmp_path / "new.safetensors")
+    arrays, description = store.read(tmp_path / "new.safetensors")
+    before = {name: array for name, array in arrays.items() if name != "excitation.indptr"}
+    sources, strength = np.full((ITEMS, 6), ITEMS, np.int32), np.zeros((ITEMS, 6), np.float32)
+    for i in range(ITEMS):
+        mine = excitation.of_item(i)
+        sources[i, : len(mine[0])], strength[i, : len(mine[1])] = mine
+    sources[0, 0] = sources[0, 0] if wrong is None else wrong
+    before |= {"excitation.sources": sources, "excitation.strength": strength}
+    store.write(tmp_path / "old.safetensors", before, description)
+    if wrong is None:
+        old = dcpf.load(tmp_path / "old.safetensors")
+        np.testing.assert_array_equal(old.excitation_.strength.toarray(), excitation.strength.toarray())
+        np.testing.assert_array_equal(old.recommend(n=5).ranked.scores, model.recommend(n=5).ranked.scores)
+    else:
+        with pytest.raises(dcpf.ModelFormatError, match="unknown items"):
+            dcpf.load(tmp_path / "old.safetensors")
+
+
 def test_a_file_with_sources_that_are_no_items_is_refused(tmp_path) -> None:
     model = fitted()
     excitation = model.excitation_
     assert excitation is not None
-    excitation.sources[0, 0] = ITEMS + 1
+    excitation.strength.indices[0] = ITEMS + 1
     model.save(tmp_path / "a.safetensors")
-    with pytest.raises(dcpf.ModelFormatError, match="unknown items"):
+    with pytest.raises(dcpf.ModelFormatError, match=f"not a whole model.*{ITEMS}"):
         dcpf.load(tmp_path / "a.safetensors")
 
 
@@ -259,8 +284,8 @@ def test_new_users_and_items_without_a_refit() -> None:
     model.partial_fit_items(COUNTS.select(items=np.arange(20, ITEMS)))
     after = model.excitation_
     assert after is not None
-    assert after.sources.shape[0] == ITEMS
-    assert (after.strength[20:] > 0.0).any()
+    assert after.strength.shape == (ITEMS, ITEMS)
+    assert after.strength[20:].sum() > 0.0
 
 
 def test_new_items_of_a_model_without_counts_are_excited_by_nothing(tmp_path) -> None:
@@ -271,11 +296,9 @@ def test_new_items_of_a_model_without_counts_are_excited_by_nothing(tmp_path) ->
     old, new = model.excitation_, lean.excitation_
     assert old is not None
     assert new is not None
-    assert (new.strength[:2] == 0.0).all()
-    np.testing.assert_array_equal(new.strength[2:], old.strength)
-    used = old.sources < ITEMS - 2
-    np.testing.assert_array_equal(new.sources[2:][used], old.sources[used] + 2)
-    assert (new.sources[2:][~used] == ITEMS).all()
+    expected = np.zeros((ITEMS, ITEMS), np.float32)
+    expected[2:, 2:] = old.strength.toarray()
+    np.testing.assert_array_equal(new.strength.toarray(), expected)
 
 
 def test_a_stream_learns_excitation_when_it_is_asked_for() -> None:
@@ -284,7 +307,8 @@ def test_a_stream_learns_excitation_when_it_is_asked_for() -> None:
         model.partial_fit(COUNTS.select(users=batch))
     assert model._excitation is None
     whole = fitted()
-    assert (model.excitation_.sources == whole.excitation_.sources).all()  # by who has what alone
+    both = (one.excitation_.strength.indices for one in (model, whole))
+    np.testing.assert_array_equal(*both)  # by who has what alone
 
 
 def test_similar_items_excite_each_other() -> None:
@@ -344,6 +368,6 @@ def test_what_goes_together_without_factors_to_tell_is_found() -> None:
     model = dcpf.DCPF(0, n_neighbors=5, random_state=0).fit(matrix)
     excitation = model.excitation_
     assert excitation is not None
-    strongest = excitation.sources[np.arange(20), excitation.strength.argmax(axis=1)]
+    strongest = excitation.strength.toarray().argmax(axis=1)
     np.testing.assert_array_equal(strongest, np.arange(20) ^ 1)
     assert next(iter(model.recommend(history={4: 1}, n=1)))[0] == 5

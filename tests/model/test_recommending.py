@@ -464,7 +464,7 @@ def test_a_model_with_numbers_that_are_not_finite_is_refused_and_not_silent(part
 
 def test_strengths_that_are_not_finite_are_refused() -> None:
     damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
-    damaged.excitation_.strength[0, 0] = np.nan
+    damaged.excitation_.strength.data[0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         damaged.recommend("user 1")
 

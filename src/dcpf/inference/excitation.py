@@ -10,6 +10,7 @@ counts, and the factors also the one that is to be explained. docs/quality.md te
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,7 +23,16 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, fill_x, learn_strengths
+from dcpf.kernels.excitation import (
+    Exciting,
+    Lists,
+    Targets,
+    excited_at,
+    fill_targets,
+    fill_x,
+    keep_strong,
+    learn_strengths,
+)
 from dcpf.kernels.neighbors import choose_sources
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -41,16 +51,15 @@ _WEAK = 0.2  # of the sessions that excitation brings: the weakest strengths tha
 _AT_LEAST = 20  # sources that an item keeps, if it has so many
 _MAX_ITER, _TOL = 10, 1e-2
 _TO_TELL = 3  # iterations that tell weak strengths from others
-_AT_A_TIME = 2**12  # rows of lists
+_AT_A_TIME = 2**20  # strengths
 _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, it takes a second run
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the items that a user has add to the rates of others. Lists are by the item that is excited."""
+    """What the items that a user has add to the rates of others."""
 
-    sources: NDArray[np.int32]  # items x neighbours, ascending; the number of items where a list has ended
-    strength: NDArray[np.float32]  # s_ji, the mode of its posterior
+    strength: sparse.csr_array  # row i has s_ji at the sources j that excite i: the modes of their posteriors
     mass: Doubles  # sum_u x_uj, by source
     weight: float  # of the prior, of all sources alike
     scale: float  # what x is divided by
@@ -62,40 +71,47 @@ class Excitation:
         """m_j of each source: what the prior is worth. The posterior of s_ji has the rate m_j + mass_j."""
         return self.weight + self.growth * np.sqrt(self.mass)
 
-    @property
-    def lists(self) -> Lists:
-        """Sources and strengths by the item that is excited, as kernels take them."""
-        return Lists(self.sources, self.strength)
-
     @cached_property
     def by_source(self) -> sparse.csr_array:
         """s_ji with sources as rows and what they excite as columns."""
-        indptr, items, strength, _ = self.targets(np.arange(len(self.sources)))
-        return sparse.csr_array((strength, items.astype(np.int32), indptr), shape=(len(indptr) - 1, len(indptr) - 1))
+        return self.strength.T.tocsr()
+
+    @property
+    def items(self) -> int:
+        """How many there are."""
+        return int(self.strength.shape[0])
 
     def targets(self, order: Places) -> Targets:
         """Whom each source excites, of the items `order`: they are called by their place in it."""
-        lengths = np.bincount(self.sources[order].ravel(), minlength=len(self.sources))[: len(self.sources)]
+        excited = self.strength if len(order) == self.items else self.strength[order]
+        lengths = np.bincount(excited.indices, minlength=self.items)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         small = np.uint16 if len(order) <= 2**16 else np.uint32  # what is read for each list of all users
         places, strength = memory.empty((int(indptr[-1]),), small), memory.empty((int(indptr[-1]),), np.float32)
         targets = Targets(indptr, places, strength, no_bits(len(lengths), len(order)))
-        fill_targets(self.lists, order, targets)
+        fill_targets(_lists(self.strength), order, targets)
         return targets
 
+    def of_item(self, item: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The sources of an item, ascending, and the strength of each."""
+        mine = slice(*self.strength.indptr[item : item + 2])
+        return self.strength.indices[mine], self.strength.data[mine]
+
     def strengths(self, item: int, by: Places) -> NDArray[np.float32]:
-        """s_ji of one item i, by these items j: 0 where they are no source of it."""
-        places = np.searchsorted(self.sources[item], by)
-        inside = np.minimum(places, self.sources.shape[1] - 1)
-        return np.where(self.sources[item][inside] == by, self.strength[item][inside], np.float32(0.0))
+        """s_ji of one item i, by these different items j: 0 where they are no source of it."""
+        sources, strength = self.of_item(item)
+        _, here, there = np.intersect1d(by, sources, assume_unique=True, return_indices=True)
+        found = np.zeros(len(by), np.float32)
+        found[here] = strength[there]
+        return found
 
     def mutual(self, item: int) -> tuple[Places, Doubles]:
         """The items that excite this one and are excited by it, and sqrt(s_ij s_ji) of each."""
-        begin, end = self.by_source.indptr[item : item + 2]
-        targets, strength = self.by_source.indices[begin:end], self.by_source.data[begin:end]
-        both, there, back = np.intersect1d(self.sources[item], targets, assume_unique=False, return_indices=True)
-        product = self.strength[item][there].astype(np.float64) * strength[back]
-        return both.astype(np.int64), np.sqrt(product)
+        sources, by = self.of_item(item)
+        mine = slice(*self.by_source.indptr[item : item + 2])
+        targets, strength = self.by_source.indices[mine], self.by_source.data[mine]
+        both, there, back = np.intersect1d(sources, targets, assume_unique=True, return_indices=True)
+        return both.astype(np.int64), np.sqrt(by[there].astype(np.float64) * strength[back])
 
     def of_users(self, matrix: sparse.csr_array) -> Exciting:
         """x of users with these counts."""
@@ -103,23 +119,31 @@ class Excitation:
 
     def at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
         """sum_j x_uj s_ji at the stored entries of `pairs`, whose rows are those of `given`."""
-        return self._at(pairs, given, self.lists, 1, threads)
+        return self._at((pairs.indptr, pairs.indices), given, self.strength, 1, threads)
 
     def variance_at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
         """The variance of that under the posterior: sum_j x_uj^2 s_ji / (m_j + mass_j), nearly."""
-        items, by_rate = np.unique(pairs.indices), np.empty_like(self.strength)  # only these rows are looked at
-        by_rate[items] = self.strength[items] / np.append(self.weights + self.mass, 1.0)[self.sources[items]]
-        return self._at(pairs, given, Lists(self.sources, by_rate), 2, threads)
+        items, rows = np.unique(pairs.indices, return_inverse=True)  # only these are looked at
+        by_rate = self.strength[items]
+        by_rate.data /= (self.weights + self.mass)[by_rate.indices]
+        return self._at((pairs.indptr, rows), given, by_rate, 2, threads)
 
-    def _at(self, pairs: sparse.csr_array, given: Exciting, lists: Lists, power: int, threads: Threads) -> Doubles:
-        out = np.empty(pairs.nnz)
-        threads.run(excited_at, pairs.indptr, (pairs.indptr, pairs.indices), given, lists, power, out)
+    def _at(
+        self,
+        pairs: tuple[NDArray[np.integer], NDArray[np.integer]],
+        given: Exciting,
+        strength: sparse.csr_array,
+        power: int,
+        threads: Threads,
+    ) -> Doubles:
+        out = np.empty(len(pairs[1]))
+        threads.run(excited_at, pairs[0], pairs, given, _lists(strength), self.items, power, out)
         return out
 
     def by_item(self) -> Doubles:
         """sum_u sum_j x_uj s_ji of each item: the sessions to expect from excitation, of all users of the fit."""
-        some = gen_batches(len(self.sources), _AT_A_TIME)
-        return np.concatenate([_brought(self.mass, self.lists, rows).sum(axis=1) for rows in some])
+        found: Doubles = self.strength @ self.mass
+        return found
 
     def by_user(self, given: Exciting) -> Doubles:
         """sum_i sum_j x_uj s_ji of each user: the sessions to expect from excitation, with all items."""
@@ -129,13 +153,10 @@ class Excitation:
 
     def moved(self, places: Places, items: int) -> "Excitation":
         """Excitation in a catalogue of so many items, among which ours stand at these ascending places."""
-        most = self.sources.shape[1]
-        sources, strength = np.full((items, most), items, np.int32), np.zeros((items, most), np.float32)
-        sources[places] = np.append(places, items)[self.sources]
-        strength[places] = self.strength
-        mass = np.zeros(items)
-        mass[places] = self.mass
-        return replace(self, sources=sources, strength=strength, mass=mass)
+        lengths, mass = np.zeros(items, np.int64), np.zeros(items)
+        lengths[places], mass[places] = np.diff(self.strength.indptr), self.mass
+        sources, indptr = places[self.strength.indices].astype(np.int32), np.concatenate([[0], np.cumsum(lengths)])
+        return replace(self, strength=_matrix((indptr, sources, self.strength.data)), mass=mass)
 
 
 def exciting(matrix: sparse.csr_array, scale: float) -> Exciting:
@@ -177,14 +198,14 @@ def learn_excitation(
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
     kept = ((factors[0] * SHARE).astype(factors[0].dtype), factors[1])
 
-    def learned(lists: Lists, iterations: int) -> Excitation:
-        sources, means = lists
-        expected = sum(float(_brought(mass, lists, rows).sum()) for rows in gen_batches(items, _AT_A_TIME))
+    def learned(means: sparse.csr_array, iterations: int) -> Excitation:
+        expected = sum(float(brought.sum()) for _, brought in _brought(mass, means))
         if expected > 0.0:
-            means *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
-        strength, spans = memory.empty(sources.shape, np.float32), np.empty((items, 2))
-        found = Excitation(sources, strength, mass, 0.5 * weight, scale, SHARE, growth)
-        prior, settings, out = (lists, found.weights, mass), (iterations, _TOL), (strength, spans)
+            means.data *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
+        strength, spans = memory.empty((means.nnz,), np.float32), np.empty((items, 2))
+        of_means = _matrix((means.indptr, means.indices, strength))
+        found = Excitation(of_means, mass, 0.5 * weight, scale, SHARE, growth)
+        prior, settings, out = (_lists(means), found.weights, mass), (iterations, _TOL), (strength, spans)
 
         def attempt(table: Table) -> tuple[float, float]:
             threads.run(learn_strengths, columns[0], coded, given, kept, table, c, prior, settings, out)
@@ -193,55 +214,45 @@ def learn_excitation(
         tables.run(element, span, attempt)
         return found
 
-    lists = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
-    lists = _strong(lists, learned(lists, _TO_TELL))
-    found = learned(lists, _MAX_ITER)
-    return found if found.strength.any() else replace(found, share=1.0)
+    means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
+    means = _strong(means, learned(means, _TO_TELL))
+    found = learned(means, _MAX_ITER)
+    return found if found.strength.data.any() else replace(found, share=1.0)
 
 
-def _strong(chosen: Lists, found: Excitation) -> Lists:
-    """What was chosen, without the sources whose strengths were found to be weak. What comes in is changed.
+def _strong(means: sparse.csr_array, found: Excitation) -> sparse.csr_array:
+    """The means of the sources whose strengths were not found to be weak. What comes in is overwritten.
 
     Weak are the smallest of all strengths that together bring at most a part of the sessions, but for the largest few
     of each item. They take most of the time that lists take, and hardly change a list. Where they are left out, the
     others take over their part, which ranks better on some data.
     """
-    if not found.strength.any():
-        return chosen
-    items, most = found.sources.shape
-    enough, place, width = _smallest_strong(found), max(most - _AT_LEAST, 0), 0
-    for rows in gen_batches(items, _AT_A_TIME):
-        s = found.strength[rows]
-        strong = (s >= np.minimum(enough, np.partition(s, place, axis=1)[:, place, None])) & (s > 0.0)
-        order = np.argsort(~strong, axis=1, kind="stable")
-        for lists, nothing in zip(chosen, (items, 0.0), strict=True):
-            lists[rows] = np.take_along_axis(np.where(strong, lists[rows], lists.dtype.type(nothing)), order, axis=1)
-        width = max(width, int(strong.sum(axis=1).max()))
-    if width == most:
-        return chosen
-    narrow = Lists(memory.empty((items, width), np.int32), memory.empty((items, width), np.float32))
-    for lists, wide in zip(narrow, chosen, strict=True):
-        lists[:] = wide[:, :width]
-    return narrow
+    if not found.strength.data.any():
+        return means
+    keep_strong(_lists(means), found.strength.data, float(_smallest_strong(found)), _AT_LEAST)
+    size = means.indptr[-1]
+    return _matrix((means.indptr, means.indices[:size].copy(), means.data[:size].copy()))  # gives room free
 
 
 def _smallest_strong(found: Excitation) -> np.float32:
     """The smaller ones of all strengths together bring at most a part of the sessions; to about 1%."""
-    brought = np.zeros(2**15)
-    for rows in gen_batches(len(found.strength), _AT_A_TIME):
-        sizes = found.strength[rows].view(np.uint32) >> 16  # rises with the strength
-        brought += np.bincount(sizes.ravel(), _brought(found.mass, found.lists, rows).ravel(), len(brought))
-    size = np.searchsorted(np.cumsum(brought), _WEAK * brought.sum(), side="right")
+    total = np.zeros(2**15)
+    for strength, brought in _brought(found.mass, found.strength):
+        total += np.bincount(strength.view(np.uint32) >> 16, brought, len(total))  # rises with the strength
+    size = np.searchsorted(np.cumsum(total), _WEAK * total.sum(), side="right")
     return np.uint32(size << 16).view(np.float32)
 
 
-def _brought(mass: Doubles, lists: Lists, rows: slice) -> Doubles:
-    """The sessions that each source brings, in some rows of lists; 0 where a list has ended."""
-    brought: Doubles = np.append(mass, 0.0)[lists.sources[rows]] * lists.strength[rows]
-    return brought
+def _brought(mass: Doubles, strength: sparse.csr_array) -> Iterator[tuple[NDArray[np.float32], Doubles]]:
+    """Strengths, some at a time, and the sessions that each brings."""
+    for start in range(0, strength.nnz, _AT_A_TIME):
+        some = strength.data[start : start + _AT_A_TIME]
+        yield some, mass[strength.indices[start : start + _AT_A_TIME]] * some
 
 
-def _choose(columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads) -> Lists:
+def _choose(
+    columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: int, threads: Threads
+) -> sparse.csr_array:
     """The sources of each item, and its affinity to each of them.
 
     Those who have the item count by x, as in what they excite: by how much they are into it, and less if they have
@@ -253,4 +264,29 @@ def _choose(columns: tuple[Places, NDArray[np.int32]], given: Exciting, most: in
     weights = (popularity**-_AS_SOURCE, popularity**-_AS_TARGET)
     sources, affinity = memory.empty((items, most), np.int32), memory.empty((items, most), np.float32)
     threads.run(choose_sources, columns[0], (*columns, x), given[:2], weights, (sources, affinity))
-    return Lists(sources, affinity)
+    return packed(sources, affinity)
+
+
+def packed(sources: NDArray[np.int32], strength: NDArray[np.float32]) -> sparse.csr_array:
+    """Lists of one length, filled up with a source that is no item, as a matrix. They are overwritten with it."""
+    items, most = sources.shape
+    indptr, flat = np.zeros(items + 1, np.int64), (sources.reshape(-1), strength.reshape(-1))
+    for rows in gen_batches(items, max(1, _AT_A_TIME // most)):
+        used = sources[rows] < items
+        indptr[rows.start + 1 : rows.stop + 1] = indptr[rows.start] + np.cumsum(used.sum(axis=1))
+        for to, lists in zip(flat, (sources, strength), strict=True):
+            to[indptr[rows.start] : indptr[rows.stop]] = lists[rows][used]
+    return _matrix((indptr, flat[0][: indptr[-1]], flat[1][: indptr[-1]]))
+
+
+def _matrix(lists: tuple[NDArray[np.integer], NDArray[np.int32], NDArray[np.float32]]) -> sparse.csr_array:
+    """indptr, sources and strengths by items as a matrix, which shares the last two with them."""
+    indptr, sources, strength = lists
+    items = len(indptr) - 1
+    index = sparse.get_index_dtype(maxval=max(items, len(sources)))
+    return sparse.csr_array((strength, sources.astype(index, copy=False), indptr.astype(index)), shape=(items, items))
+
+
+def _lists(matrix: sparse.csr_array) -> Lists:
+    """The same as kernels take them."""
+    return Lists(matrix.indptr, matrix.indices, matrix.data)

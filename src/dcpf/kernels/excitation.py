@@ -34,9 +34,10 @@ class Exciting(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """By items: their sources and the strength of each. A source that is no item fills up a short list."""
+    """By items: sources[e] excites i with strength[e], for indptr[i] <= e < indptr[i + 1]."""
 
-    sources: NDArray[np.int32]
+    indptr: Integers
+    sources: Integers
     strength: NDArray[np.float32]
 
 
@@ -68,13 +69,9 @@ def fill_x(indptr: Integers, counts: Integers, scale: float, x: NDArray[np.float
 
 
 @step
-def hits_of(sources: NDArray[np.int32], users: Integers, given: Exciting, where: NDArray[np.int32]) -> Hits:
+def hits_of(sources: Integers, users: Integers, given: Exciting, where: NDArray[np.int32]) -> Hits:
     """The hits of one item; `where` is scratch of -1, one for each item."""
-    n_items = len(where)
-    length = len(sources)
-    while length > 0 and sources[length - 1] == n_items:
-        length -= 1
-    room = 0
+    length, room = len(sources), 0
     for r in range(len(users)):
         room += min(length, given.indptr[users[r] + 1] - given.indptr[users[r]])
     ends, places, x = np.empty(len(users), np.int64), np.empty(room, np.int32), np.empty(room, np.float32)
@@ -131,15 +128,20 @@ def learn_strengths(
     where = np.empty(len(first) - 1, np.int32)
     for j in range(len(where)):  # one by one, here and below: to assign a slice takes long to compile
         where[j] = -1
-    share, point = np.empty(lists.sources.shape[1]), np.empty(lists.sources.shape[1], np.float32)
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, lists.indptr[i + 1] - lists.indptr[i])
+    shares, points = np.empty(longest), np.empty(longest, np.float32)
     for i in range(start, stop):
         begin, end = first[i], first[i + 1]
-        mean, s = lists.strength[i], strength[i]
+        here, there = lists.indptr[i], lists.indptr[i + 1]
+        sources, mean, s = lists.sources[here:there], lists.strength[here:there], strength[here:there]
+        share, point = shares[: len(s)], points[: len(s)]
         for k in range(len(s)):
             s[k], point[k] = mean[k], mean[k]
         spans[i, 0], spans[i, 1] = np.inf, -np.inf
         mine = users[begin:end]
-        hits = hits_of(lists.sources[i], mine, given, where)
+        hits = hits_of(sources, mine, given, where)
         if len(hits.x) == 0:
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
@@ -155,14 +157,30 @@ def learn_strengths(
             share_out(hits, n, lam, share)
             moved, largest, push = 0.0, 0.0, iteration / (iteration + 3.0)
             for k in range(len(s)):
-                j = lists.sources[i, k]
-                if j < len(sums):
-                    new = (weights[j] * mean[k] + point[k] * share[k]) / (weights[j] + sums[j])
-                    moved, largest = max(moved, abs(new - point[k])), max(largest, new)
-                    point[k] = max(new + push * (new - s[k]), 0.1 * new)
-                    s[k] = new
+                j = sources[k]
+                new = (weights[j] * mean[k] + point[k] * share[k]) / (weights[j] + sums[j])
+                moved, largest = max(moved, abs(new - point[k])), max(largest, new)
+                point[k] = max(new + push * (new - s[k]), 0.1 * new)
+                s[k] = new
             if moved <= tol * largest:
                 break
+
+
+@kernel
+def keep_strong(lists: Lists, found: NDArray[np.float32], enough: float, at_least: int) -> None:
+    """Keep of each list what was found to be strong enough, or among the strongest few. Lists move up in place."""
+    indptr, sources, strength = lists
+    begin, size = indptr[0], 0
+    for i in range(len(indptr) - 1):
+        end = indptr[i + 1]
+        mine, level = found[begin:end], np.float32(0.0)
+        if len(mine) > at_least:
+            level = min(np.float32(enough), np.partition(mine, len(mine) - at_least)[len(mine) - at_least])
+        for e in range(begin, end):
+            if found[e] >= level and found[e] > 0.0:
+                sources[size], strength[size] = sources[e], strength[e]
+                size += 1
+        begin, indptr[i + 1] = end, size
 
 
 @step
@@ -199,10 +217,10 @@ def spread(given: Exciting, u: int, sign: float, dense: Doubles) -> None:
 
 @step
 def excited(lists: Lists, i: int, dense: Doubles) -> float:
-    """sum_j x_j s_ji in float64; `dense` has a 0 more, for sources that are no items."""
+    """sum_j x_j s_ji in float64."""
     total = 0.0
-    for k in range(lists.sources.shape[1]):
-        total += dense[lists.sources[i, k]] * np.float64(lists.strength[i, k])
+    for e in range(lists.indptr[i], lists.indptr[i + 1]):
+        total += dense[lists.sources[e]] * np.float64(lists.strength[e])
     return total
 
 
@@ -213,12 +231,16 @@ def excited_at(
     pairs: tuple[Integers, Integers],
     given: Exciting,
     lists: Lists,
+    sources: int,
     power: int,
     out: Doubles,
 ) -> None:
-    """out[e] = sum_j x_uj^power s_ji at each pair e = (u, i); pairs = (indptr, items) by the rows of `given`."""
+    """out[e] = sum_j x_uj^power s_ji at each pair e = (u, i), over so many sources j.
+
+    pairs = (indptr, rows of the lists) by the rows of `given`.
+    """
     indptr, items = pairs
-    dense = np.zeros(len(lists.sources) + 1)
+    dense = np.zeros(sources)
     for u in range(start, stop):
         if indptr[u] < indptr[u + 1]:
             spread(given, u, 1.0, dense)
@@ -240,12 +262,11 @@ def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> No
     free = targets.indptr[:-1].copy()
     for place in range(len(order)):
         i = order[place]
-        for k in range(lists.sources.shape[1]):
-            j = lists.sources[i, k]
-            if j < len(free):
-                targets.places[free[j]], targets.strength[free[j]] = place, lists.strength[i, k]
-                mark(targets.touched, j, place)
-                free[j] += 1
+        for e in range(lists.indptr[i], lists.indptr[i + 1]):
+            j = lists.sources[e]
+            targets.places[free[j]], targets.strength[free[j]] = place, lists.strength[e]
+            mark(targets.touched, j, place)
+            free[j] += 1
 
 
 @step

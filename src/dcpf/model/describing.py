@@ -92,7 +92,7 @@ class Describing(Asking):
             data=dict(self._data_),
             has_history=self.history_ is not None,
             has_names=self.names_ is not None,
-            neighbors=0 if excitation is None else excitation.sources.shape[1],
+            neighbors=0 if excitation is None else int(np.diff(excitation.strength.indptr).max()),
             excited=0.0 if excitation is None else float(excitation.by_item().sum()) / total,
             sessions=total,
             sessions_per_count=None if self.history_ is None else self._sessions_per_count(),

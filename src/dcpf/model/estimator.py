@@ -112,7 +112,7 @@ class DCPF(
     n_iter_ : int
         How many iterations were made.
     excitation_ : Excitation or None
-        By what items each item is excited (`sources`, a row for each item) and how much (`strength`).
+        By what items each item is excited, and how much: `strength`, a sparse matrix with a row for each item.
     user_posterior_, item_posterior_ : Gammas
         q(W) and q(H), with `shape`, `row_rate`, `column_rate` and `mean`.
     user_factors, item_factors : array

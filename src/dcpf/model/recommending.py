@@ -103,7 +103,8 @@ class Recommending(Explaining):
                 left_out = left_out[:, candidates]
             excited = None
             if given is not None and excitation is not None:
-                check_finite(given.x, self._once("strongest", lambda: float(excitation.strength.max(initial=0.0))))
+                strength = excitation.strength.data
+                check_finite(given.x, self._once("strongest", lambda: float(strength.max(initial=0.0))))
                 if candidates is None:
                     targets = self._once("targets", lambda: excitation.targets(items.order))
                 else:

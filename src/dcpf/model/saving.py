@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf import store
 from dcpf.counts import Ids, Strings
 from dcpf.elements import Totals
-from dcpf.inference.excitation import Excitation
+from dcpf.inference.excitation import Excitation, packed
 from dcpf.inference.settings import Settings
 from dcpf.inference.updates import Gammas
 from dcpf.model.checkpoint import remove_checkpoint
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, NDArray[Any]]
 Path = str | os.PathLike[str]
 
-_EXCITATION, _NUMBERS = ("sources", "strength", "mass"), ("weight", "scale", "share", "growth")
+_NUMBERS = ("weight", "scale", "share", "growth")  # of excitation
 
 
 class Saving(Fitted):
@@ -52,7 +52,7 @@ class Saving(Fitted):
         if history and self.history_ is not None:
             arrays |= _counts_to_arrays(self.history_)
         if (excitation := self.excitation_) is not None:
-            arrays |= {f"excitation.{name}": getattr(excitation, name) for name in _EXCITATION}
+            arrays |= _excitation_to_arrays(excitation)
         if self._stream_ is not None:
             totals, passes = self._stream_
             arrays |= {"stream": np.array([*totals, passes])}
@@ -97,9 +97,7 @@ class Saving(Fitted):
         _check(self.names_ is None or len(self.names_) == len(self.items_), "not a name for each item")
         self._keep(W, H)
         if "excitation" in description:
-            sources, strength, mass = (arrays[f"excitation.{name}"] for name in _EXCITATION)
-            excitation = Excitation(sources, strength, mass, **description["excitation"])
-            self._excitation = _checked(excitation, len(self.items_))
+            self._excitation = _excitation_from_arrays(arrays, description["excitation"], len(self.items_))
         if "stream" in arrays:
             *totals, passes = arrays["stream"].tolist()
             self._stream_ = Totals(*totals), passes
@@ -168,14 +166,28 @@ def _gammas_from_arrays(side: str, arrays: Arrays, rows: int) -> Gammas:
     return Gammas(shape, row_rate, column_rate)
 
 
-def _checked(excitation: Excitation, items: int) -> Excitation:
-    sources, strength, mass = excitation.sources, excitation.strength, excitation.mass
-    fits = sources.ndim == 2 and len(sources) == items and strength.shape == sources.shape and mass.shape == (items,)
+def _excitation_to_arrays(excitation: Excitation) -> dict[str, NDArray[Any]]:
+    strength = excitation.strength
+    return {
+        "excitation.indptr": strength.indptr.astype(np.int64),
+        "excitation.sources": strength.indices.astype(np.int32),
+        "excitation.strength": strength.data,
+        "excitation.mass": excitation.mass,
+    }
+
+
+def _excitation_from_arrays(arrays: Arrays, numbers: Mapping[str, Any], items: int) -> Excitation:
+    sources, strength, mass = (arrays[f"excitation.{name}"] for name in ("sources", "strength", "mass"))
     types = [array.dtype.name for array in (sources, strength, mass)] == ["int32", "float32", "float64"]
-    _check(fits and types, f"the excitation has the wrong shape or type for {items:,} items")
-    _check(
-        not sources.size or bool(sources.min() >= 0 and sources.max() <= items), "the excitation has unknown items"
-    )
+    fits = types and strength.shape == sources.shape and mass.shape == (items,)
+    _check(fits, f"the excitation has the wrong shape or type for {items:,} items")
+    if "excitation.indptr" in arrays:
+        matrix = _matrix_from_arrays(strength, sources, arrays["excitation.indptr"], (items, items), "excitation")
+    else:  # of a time when lists were filled up, to be of one length
+        _check(sources.ndim == 2 and len(sources) == items, "the excitation is not whole")
+        _check(not sources.size or 0 <= sources.min() <= sources.max() <= items, "the excitation has unknown items")
+        matrix = packed(sources.copy(), strength.copy())
+    excitation = Excitation(matrix, mass, **numbers)
     numbers = {name: getattr(excitation, name) for name in _NUMBERS}
     sound = all(isinstance(one, float) and 0.0 <= one < math.inf for one in numbers.values())
     positive = sound and all(number > 0.0 for name, number in numbers.items() if name != "growth")
@@ -222,12 +234,19 @@ def _counts_from_arrays(arrays: Arrays, shape: tuple[int, int]) -> sparse.csr_ar
     if "history.indptr" not in arrays:
         return None
     data, indices, indptr = (arrays[f"history.{name}"] for name in ("data", "indices", "indptr"))
-    whole = len(indptr) > 0 and len(data) == len(indices) == indptr[-1] == indptr.max() and indptr.min() >= 0
-    _check(whole, "the training counts are not whole")
-    index = sparse.get_index_dtype(maxval=max(*shape, len(data)))
-    indices, indptr = indices.astype(index, copy=False), indptr.astype(index, copy=False)
-    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)
+    matrix = _matrix_from_arrays(data, indices, indptr, shape, "training counts")
     _check(len(data) == 0 or int(data.min()) > 0, "a training count is not positive")
     matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix
+
+
+def _matrix_from_arrays(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], what: str
+) -> sparse.csr_array:
+    """A matrix that shares the first two with the file, with indices that are as long as need be."""
+    whole = len(indptr) > 0 and len(data) == len(indices) == indptr[-1] == indptr.max() and indptr.min() >= 0
+    _check(whole, f"the {what} are not whole")
+    index = sparse.get_index_dtype(maxval=max(*shape, len(data)))
+    matrix = sparse.csr_array((data, indices.astype(index, copy=False), indptr.astype(index)), shape=shape)
+    matrix.check_format(full_check=True)
     return matrix

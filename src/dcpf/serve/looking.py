@@ -148,8 +148,6 @@ def _excited_by(loaded: Loaded, place: int) -> list[answers.ExcitedBy]:
     excitation = loaded.model.excitation_
     if excitation is None:
         return []
-    sources, strength = excitation.sources[place], excitation.strength[place]
-    order = [
-        j for j in largest(strength, _SOURCES).tolist() if sources[j] < len(excitation.sources) and strength[j] > 0
-    ]
+    sources, strength = excitation.of_item(place)
+    order = [j for j in largest(strength, _SOURCES).tolist() if strength[j] > 0]
     return [{**loaded.item(int(sources[j])), "strength": float(strength[j])} for j in order]
