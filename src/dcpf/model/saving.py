@@ -182,9 +182,9 @@ def _excitation_from_arrays(arrays: Arrays, numbers: Mapping[str, Any], items: i
     fits = types and strength.shape == sources.shape and mass.shape == (items,)
     _check(fits, f"the excitation has the wrong shape or type for {items:,} items")
     if "excitation.indptr" in arrays:
-        matrix = _matrix_from_arrays(strength, sources, arrays["excitation.indptr"], (items, items), "excitation")
+        matrix = _matrix_from_arrays(strength, sources, arrays["excitation.indptr"], (items, items), "strengths")
     else:  # of a time when lists were filled up, to be of one length
-        _check(sources.ndim == 2 and len(sources) == items, "the excitation is not whole")
+        _check(sources.ndim == 2 and len(sources) == items, "the strengths are not whole")
         _check(not sources.size or 0 <= sources.min() <= sources.max() <= items, "the excitation has unknown items")
         matrix = packed(sources.copy(), strength.copy())
     excitation = Excitation(matrix, mass, **numbers)
