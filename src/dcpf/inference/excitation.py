@@ -271,7 +271,7 @@ def packed(sources: NDArray[np.int32], strength: NDArray[np.float32]) -> sparse.
     """Lists of one length, filled up with a source that is no item, as a matrix. They are overwritten with it."""
     items, most = sources.shape
     indptr, flat = np.zeros(items + 1, np.int64), (sources.reshape(-1), strength.reshape(-1))
-    for rows in gen_batches(items, max(1, _AT_A_TIME // most)):
+    for rows in gen_batches(items, max(1, _AT_A_TIME // max(1, most))):
         used = sources[rows] < items
         indptr[rows.start + 1 : rows.stop + 1] = indptr[rows.start] + np.cumsum(used.sum(axis=1))
         for to, lists in zip(flat, (sources, strength), strict=True):
