@@ -215,23 +215,27 @@ def learn_excitation(
         return found
 
     means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
-    means = _strong(means, learned(means, _TO_TELL))
-    found = learned(means, _MAX_ITER)
+    _keep_strong(means, learned(means, _TO_TELL))
+    found = learned(_shortened(means), _MAX_ITER)
     return found if found.strength.data.any() else replace(found, share=1.0)
 
 
-def _strong(means: sparse.csr_array, found: Excitation) -> sparse.csr_array:
-    """The means of the sources whose strengths were not found to be weak. What comes in is overwritten.
+def _keep_strong(means: sparse.csr_array, found: Excitation) -> None:
+    """Leave the sources out, in place, whose strengths were found to be weak.
 
     Weak are the smallest of all strengths that together bring at most a part of the sessions, but for the largest few
     of each item. They take most of the time that lists take, and hardly change a list. Where they are left out, the
     others take over their part, which ranks better on some data.
     """
-    if not found.strength.data.any():
-        return means
-    keep_strong(_lists(means), found.strength.data, float(_smallest_strong(found)), _AT_LEAST)
-    size = means.indptr[-1]
-    return _matrix((means.indptr, means.indices[:size].copy(), means.data[:size].copy()))  # gives room free
+    if found.strength.data.any():
+        keep_strong(_lists(means), found.strength.data, float(_smallest_strong(found)), _AT_LEAST)
+
+
+def _shortened(means: sparse.csr_array) -> sparse.csr_array:
+    """The same matrix, whose arrays have no room left over. One after the other, since both may be large."""
+    means.indices = means.indices[: means.nnz].copy()
+    means.data = means.data[: means.nnz].copy()
+    return means
 
 
 def _smallest_strong(found: Excitation) -> np.float32:
