@@ -158,6 +158,18 @@ def test_more_columns_than_16_bits_can_number() -> None:
     assert lists(ranked) == [[3, last, 0], [last - 1, 0, 1]]
 
 
+def test_places_beyond_the_last_column_are_never_ranked_whatever_row_came_before() -> None:
+    """The last group lacks one tile. What is added is so little beside the factors that it tells nobody apart."""
+    columns = 2**16 + 31 * WIDTH
+    W, H = np.ones((3, 1), dtype="float32"), np.ones((columns, 1), dtype="float32")
+    x = sparse.csr_array(([1.0] * 3, ([0, 1, 2], [5, 5, 5])), shape=(3, columns)).astype(np.float32)
+    s = sparse.csr_array(([1e-44] * 3, ([5] * 3, [0, 1, 2])), shape=(columns, columns)).astype(np.float32)
+    few = sparse.csr_array(np.repeat(np.arange(columns)[None] > 2, 3, axis=0).astype(np.int64))
+    with Threads(1) as threads:
+        ranked = rank(W, H, 3, few, threads, (x, s))
+    assert lists(ranked) == [[0, 1, 2]] * 3
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 200), st.integers(1, 90), st.integers(0, 10**6))
 def test_equal_scores_of_both_parts_are_ranked_by_number(columns: int, n: int, seed: int) -> None:

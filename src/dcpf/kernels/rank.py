@@ -51,7 +51,7 @@ def rank_rows(
     tops, bounds = np.zeros(n_tiles), np.empty(len(tiled.tiles), np.int64)
     kept, large = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + PADDING, np.float32)
     many = min(_MANY * (stay + WIDTH), len(added))
-    touched, listed = np.zeros(targets.touched.shape[1], np.int64), np.arange(n_tiles)
+    touched, listed = np.zeros(targets.touched.shape[1], np.int64), np.arange(len(tiled.tiles))
     rounded = np.empty(many + PADDING, np.float32)
     scored = Scored(np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many), rounded)
     for place in range(len(tiled.tiles) * WIDTH, len(added)):
