@@ -120,15 +120,18 @@ def test_pairs_have_the_variance_of_both_parts() -> None:
     model, matrix = fitted(), COUNTS.matrix.toarray()
     excitation = model.excitation_
     assert excitation is not None
-    users, items = ["u05", "u60", "u05"], ["i03", "i00", "i20"]
+    rates, by_excitation = dense_rates(model, matrix), dense_rates(model, matrix, np.zeros_like(model.user_factors))
+    excited = int(by_excitation[5].argmax())
+    users, items = ["u05", "u60", "u05"], [f"i{excited:02}", "i00", "i20"]
     found = model.predict_pairs(users, items)
-    rates = dense_rates(model, matrix)
-    np.testing.assert_allclose(found.sessions, [rates[5, 3], rates[60, 0], rates[5, 20]], rtol=1e-6)
+    np.testing.assert_allclose(found.sessions, [rates[5, excited], rates[60, 0], rates[5, 20]], rtol=1e-6)
     alone = fitted(n_neighbors=0).predict_pairs(users, items)
     x = np.log1p(matrix[5]) / np.sqrt((matrix[5] > 0).sum()) / excitation.scale
-    sources, strength = excitation.of_item(3)
-    of_excitation, mass = x[sources] ** 2 * strength, excitation.mass[sources]
-    of_excitation = of_excitation / (20.0 * (1.0 + np.sqrt(mass / 25.0)) + mass)  # the prior is worth 40 users at 25
+    sources, strength = excitation.of_item(excited)
+    mass, less = excitation.mass, (1.0 + excitation.mass / 25.0) ** -0.2
+    rate = 20.0 * (1.0 + np.sqrt(mass / 25.0)) + mass  # the prior is worth 40 users at 25
+    of_excitation = x[sources] ** 2 * strength * (less / (less @ mass / mass.sum()) / rate)[sources]
+    assert of_excitation.sum() > 0.0
     assert found.variance[0] == pytest.approx(excitation.share**2 * alone.variance[0] + of_excitation.sum(), rel=1e-5)
 
 
@@ -231,11 +234,12 @@ def test_a_file_of_before_the_prior_grew_keeps_its_variance(tmp_path) -> None:
     model = fitted()
     model.save(tmp_path / "new.safetensors")
     arrays, description = store.read(tmp_path / "new.safetensors")
-    before = {name: number for name, number in description["excitation"].items() if name != "growth"}
+    before = {name: description["excitation"][name] for name in ("weight", "scale", "share")}
     store.write(tmp_path / "old.safetensors", arrays, description | {"excitation": before | {"weight": 40.0}})
     old = dcpf.load(tmp_path / "old.safetensors").excitation_
     assert old is not None
     np.testing.assert_array_equal(old.weights, np.full(ITEMS, 40.0))
+    np.testing.assert_array_equal(old.discounts, np.ones(ITEMS))
 
 
 @pytest.mark.parametrize("wrong", [None, ITEMS + 1])

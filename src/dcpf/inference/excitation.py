@@ -45,9 +45,10 @@ Places = NDArray[np.int64]
 # Found by trial on validation parts of plays, invoices, check-ins and baskets; half or twice as much did about alike.
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
-_AS_SOURCE, _AS_TARGET = 0.6, 0.4  # powers of popularity by which that is divided
+_AS_SOURCE, _AS_TARGET = 0.5, 0.4  # powers of popularity by which that is divided
 _TYPICAL = 25.0  # users of an item for which the prior is worth as many users as was asked for
-_WEAK = 0.2  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
+_DISCOUNT = 0.2  # power of popularity by which strengths are divided when they have been learned
+_WEAK = 0.25  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
 _AT_LEAST = 20  # sources that an item keeps, if it has so many
 _MAX_ITER, _TOL = 10, 1e-2
 _TO_TELL = 3  # iterations that tell weak strengths from others
@@ -59,17 +60,24 @@ _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, 
 class Excitation:
     """What the items that a user has add to the rates of others."""
 
-    strength: sparse.csr_array  # row i has s_ji at the sources j that excite i: the modes of their posteriors
+    strength: sparse.csr_array  # row i has s_ji at the sources j that excite i: d_j times the mode of a posterior
     mass: Doubles  # sum_u x_uj, by source
     weight: float  # of the prior, of all sources alike
     scale: float  # what x is divided by
     share: float  # of what the factors expect, which they keep
     growth: float = 0.0  # of the prior, by the root of the mass of a source; 0 in models of before
+    discount: float = 0.0  # of strengths, a power of the mass of a source; 0 in models of before
 
     @property
     def weights(self) -> Doubles:
-        """m_j of each source: what the prior is worth. The posterior of s_ji has the rate m_j + mass_j."""
+        """m_j of each source: what the prior is worth. The posterior of s_ji / d_j has the rate m_j + mass_j."""
         return self.weight + self.growth * np.sqrt(self.mass)
+
+    @property
+    def discounts(self) -> Doubles:
+        """d_j of each source: less where many have it, and 1 on average over all that users have."""
+        less: Doubles = (1.0 + self.mass / _TYPICAL) ** -self.discount
+        return less / np.average(less, weights=self.mass) if self.mass.any() else less
 
     @cached_property
     def by_source(self) -> sparse.csr_array:
@@ -122,10 +130,10 @@ class Excitation:
         return self._at((pairs.indptr, pairs.indices), given, self.strength, 1, threads)
 
     def variance_at(self, pairs: sparse.csr_array, given: Exciting, threads: Threads) -> Doubles:
-        """The variance of that under the posterior: sum_j x_uj^2 s_ji / (m_j + mass_j), nearly."""
+        """The variance of that under the posterior: sum_j x_uj^2 d_j s_ji / (m_j + mass_j), nearly."""
         items, rows = np.unique(pairs.indices, return_inverse=True)  # only these are looked at
         by_rate = self.strength[items]
-        by_rate.data /= (self.weights + self.mass)[by_rate.indices]
+        by_rate.data *= (self.discounts / (self.weights + self.mass))[by_rate.indices]
         return self._at((pairs.indptr, rows), given, by_rate, 2, threads)
 
     def _at(
@@ -180,9 +188,9 @@ def learn_excitation(
     proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
     source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
     Over all users and items the means expect as many sessions as there are stored entries, less the share of the
-    factors. What is learned is the mode of the posterior. A few iterations with all sources that were chosen tell
-    which are strong; only these stay, and their means expect as many sessions again. Where nothing goes together, the
-    factors keep everything.
+    factors. What is learned is the mode of the posterior; popular sources then lose a part of it, and others gain. A
+    few iterations with all sources that were chosen tell which are strong; only these stay, and their means expect as
+    many sessions again. Where nothing goes together, the factors keep everything.
     """
     items = int(matrix.shape[1])
     by_item = matrix.tocsc()
@@ -204,7 +212,7 @@ def learn_excitation(
             means.data *= np.float32((1.0 - SHARE) * matrix.nnz / expected)
         strength, spans = memory.empty((means.nnz,), np.float32), np.empty((items, 2))
         of_means = _matrix((means.indptr, means.indices, strength))
-        found = Excitation(of_means, mass, 0.5 * weight, scale, SHARE, growth)
+        found = Excitation(of_means, mass, 0.5 * weight, scale, SHARE, growth, _DISCOUNT)
         prior, settings, out = (_lists(means), found.weights, mass), (iterations, _TOL), (strength, spans)
 
         def attempt(table: Table) -> tuple[float, float]:
@@ -212,6 +220,9 @@ def learn_excitation(
             return float(spans[:, 0].min()), float(spans[:, 1].max())
 
         tables.run(element, span, attempt)
+        discounts = found.discounts.astype(np.float32)
+        for some in _pieces(means.nnz):
+            strength[some] *= discounts[means.indices[some]]
         return found
 
     means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)
@@ -249,9 +260,14 @@ def _smallest_strong(found: Excitation) -> np.float32:
 
 def _brought(mass: Doubles, strength: sparse.csr_array) -> Iterator[tuple[NDArray[np.float32], Doubles]]:
     """Strengths, some at a time, and the sessions that each brings."""
-    for start in range(0, strength.nnz, _AT_A_TIME):
-        some = strength.data[start : start + _AT_A_TIME]
-        yield some, mass[strength.indices[start : start + _AT_A_TIME]] * some
+    for some in _pieces(strength.nnz):
+        yield strength.data[some], mass[strength.indices[some]] * strength.data[some]
+
+
+def _pieces(size: int) -> Iterator[slice]:
+    """Some at a time of so many, of which there may be none."""
+    for start in range(0, size, _AT_A_TIME):
+        yield slice(start, start + _AT_A_TIME)
 
 
 def _choose(

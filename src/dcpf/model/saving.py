@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, NDArray[Any]]
 Path = str | os.PathLike[str]
 
-_NUMBERS = ("weight", "scale", "share", "growth")  # of excitation
+_NUMBERS = ("weight", "scale", "share", "growth", "discount")  # of excitation
+_MAY_BE_0 = ("growth", "discount")  # and are in models of before
 
 
 class Saving(Fitted):
@@ -190,7 +191,7 @@ def _excitation_from_arrays(arrays: Arrays, numbers: Mapping[str, Any], items: i
     excitation = Excitation(matrix, mass, **numbers)
     numbers = {name: getattr(excitation, name) for name in _NUMBERS}
     sound = all(isinstance(one, float) and 0.0 <= one < math.inf for one in numbers.values())
-    positive = sound and all(number > 0.0 for name, number in numbers.items() if name != "growth")
+    positive = sound and all(number > 0.0 for name, number in numbers.items() if name not in _MAY_BE_0)
     _check(positive, f"the excitation has {numbers}")
     return excitation
 
