@@ -45,7 +45,7 @@ Places = NDArray[np.int64]
 # Found by trial on validation parts of plays, invoices, check-ins and baskets; half or twice as much did about alike.
 SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
-_AS_SOURCE, _AS_TARGET = 0.5, 0.4  # powers of popularity by which that is divided
+_AS_SOURCE, _AS_TARGET = 0.55, 0.4  # powers of popularity by which that is divided
 _TYPICAL = 25.0  # users of an item for which the prior is worth as many users as was asked for
 _DISCOUNT = 0.2  # power of popularity by which strengths are divided when they have been learned
 _WEAK = 0.25  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
