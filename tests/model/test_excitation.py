@@ -279,6 +279,17 @@ def test_a_file_with_sources_that_are_no_items_is_refused(tmp_path) -> None:
         dcpf.load(tmp_path / "a.safetensors")
 
 
+@pytest.mark.parametrize("wrong", [{"weight": 0.0}, {"share": -0.1}, {"growth": -1.0}, {"discount": 1.5}])
+def test_a_file_with_numbers_that_no_excitation_has_is_refused(tmp_path, wrong: dict[str, float]) -> None:
+    from dcpf import store
+
+    fitted().save(tmp_path / "a.safetensors")
+    arrays, description = store.read(tmp_path / "a.safetensors")
+    store.write(tmp_path / "a.safetensors", arrays, description | {"excitation": description["excitation"] | wrong})
+    with pytest.raises(dcpf.ModelFormatError, match=f"the excitation has .*{next(iter(wrong))}"):
+        dcpf.load(tmp_path / "a.safetensors")
+
+
 def test_new_users_and_items_without_a_refit() -> None:
     model = fitted(COUNTS.select(items=np.arange(20)))
     before = model.excitation_

@@ -192,7 +192,7 @@ def _excitation_from_arrays(arrays: Arrays, numbers: Mapping[str, Any], items: i
     numbers = {name: getattr(excitation, name) for name in _NUMBERS}
     sound = all(isinstance(one, float) and 0.0 <= one < math.inf for one in numbers.values())
     positive = sound and all(number > 0.0 for name, number in numbers.items() if name not in _MAY_BE_0)
-    _check(positive, f"the excitation has {numbers}")
+    _check(positive and excitation.discount <= 1.0, f"the excitation has {numbers}")
     return excitation
 
 
