@@ -9,9 +9,20 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.excitation import Exciting, Lists, Targets, excited_at, fill_targets, fill_x, learn_strengths
+from dcpf.kernels.coded import PLACES, keep_12_bits, unit_of
+from dcpf.kernels.excitation import (
+    Exciting,
+    Lists,
+    Targets,
+    count_lines,
+    excited_at,
+    fill_targets,
+    fill_x,
+    learn_strengths,
+)
 from dcpf.kernels.jit import step
 from dcpf.kernels.threads import Threads
+from dcpf.kernels.tiles import WIDTH
 from dcpf.kernels.touched import no_bits
 
 excite = compiled(excitation.excite)
@@ -49,42 +60,68 @@ def test_rates_at_pairs(power):
     out = np.empty(pairs.nnz)
     excited_at(0, USERS, (pairs.indptr, pairs.indices), given, lists, ITEMS, power, out)
     rows, columns = pairs.nonzero()
-    np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-12)
+    np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-6)
 
 
-def test_what_a_row_excites():
+@pytest.mark.parametrize("coded", [False, True])
+def test_what_a_row_excites(coded):
     _, given, lists, x, S = example()
-    order, out = np.random.default_rng(2).permutation(ITEMS), np.zeros(ITEMS)
-    targets = by_sources(lists, order)
+    if coded:
+        keep_12_bits(lists.strength)
+    order, out = np.random.default_rng(2).permutation(ITEMS), np.zeros(WIDTH, np.float32)
+    targets = by_sources(lists, order, coded)
     touched = np.ones(targets.touched.shape[1], np.int64)
     excite(given, 6, targets, out, touched)
     assert touched.tolist() == [1] + [0] * (len(touched) - 1)  # all places are in the first tile
-    np.testing.assert_allclose(out, (x @ S)[6, order], rtol=1e-6)
+    np.testing.assert_allclose(out[:ITEMS], (x @ S)[6, order], rtol=2.0**-12 if coded else 1e-6)
+    assert not out[ITEMS:].any()
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
     excited_at(0, USERS, pairs, given, lists, ITEMS, 1, one_by_one)
-    np.testing.assert_array_equal(out, one_by_one[order])  # to the bit
+    np.testing.assert_array_equal(out[:ITEMS], one_by_one[order])  # to the bit
 
 
-def by_sources(lists, order):
+def by_sources(lists, order, coded):
     by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS))
-    lengths = np.bincount(by_item[order].indices, minlength=ITEMS)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    places, strength = np.empty(indptr[-1], np.uint16), np.empty(indptr[-1], np.float32)
-    targets = Targets(indptr, places, strength, no_bits(ITEMS, len(order)))
+    lengths, lines = np.bincount(by_item[order].indices, minlength=ITEMS), np.zeros(ITEMS, np.int64)
+    count_lines(lists, order, lines)
+    indptr = np.concatenate([[0], np.cumsum(lines if coded else lengths)])
+    places, strength = np.empty(indptr[-1], np.uint16), np.empty(0 if coded else indptr[-1], np.float32)
+    codes, unit = np.zeros((indptr[-1] if coded else 0, PLACES), np.uint16), unit_of(lists.strength)
+    assert (unit > 0.0) == coded
+    targets = Targets(indptr, places, strength, codes, unit, no_bits(ITEMS, len(order)))
     fill_targets(lists, order, targets)
     return targets
 
 
-@pytest.mark.parametrize("order", [np.arange(ITEMS), np.array([7, 2, 11]), np.empty(0, np.int64)])
+ORDERS = [np.arange(ITEMS), np.array([7, 2, 11]), np.empty(0, np.int64)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_lists_by_sources_are_the_transpose(order):
     _, _, lists, _, S = example()
-    indptr, places, strength, touched = by_sources(lists, order)
+    indptr, places, strength, codes, _, touched = by_sources(lists, order, coded=False)
     expected = sparse.csr_array(S[:, order].astype(np.float32))
     expected.sort_indices()
     np.testing.assert_array_equal(indptr, expected.indptr)
     np.testing.assert_array_equal(places, expected.indices)
     np.testing.assert_array_equal(strength, expected.data)
+    assert len(codes) == 0
+    np.testing.assert_array_equal(touched.any(axis=1), np.diff(indptr) > 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_lines_of_codes_are_the_transpose(order):
+    _, _, lists, _, _ = example()
+    keep_12_bits(lists.strength)
+    indptr, lines, strength, codes, unit, touched = by_sources(lists, order, coded=True)
+    by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS))
+    found = np.zeros((ITEMS, WIDTH // PLACES, PLACES), np.float32)
+    sources = np.repeat(np.arange(ITEMS), np.diff(indptr))
+    found[sources, lines] = (codes.astype(np.uint32) << 12).view(np.float32) * unit
+    np.testing.assert_array_equal(found.reshape(ITEMS, WIDTH)[:, : len(order)], by_item[order].toarray().T)
+    assert len(np.unique(sources * WIDTH + lines)) == len(lines)  # none twice
+    assert len(strength) == 0
     np.testing.assert_array_equal(touched.any(axis=1), np.diff(indptr) > 0)
 
 

@@ -12,7 +12,7 @@ reached, lowest, counted = compiled(reaching), compiled(first_bit), compiled(lar
 
 
 def test_groups_of_lines_have_a_top_and_tell_what_reaches_a_level():
-    values = np.random.default_rng(0).normal(0.0, 1.0, (24, GROUP * LINE // 8))
+    values = np.random.default_rng(0).normal(0.0, 1.0, (24, GROUP * LINE // 4)).astype(np.float32)
     values[1] = -np.inf
     values[2, 5] = 0.5
     for group in (0, 1, 2, 23):
@@ -25,7 +25,7 @@ def test_groups_of_lines_have_a_top_and_tell_what_reaches_a_level():
 
 
 def test_a_group_is_cleared_and_no_other():
-    values = np.ones((3, GROUP * LINE // 8))
+    values = np.ones((3, GROUP * LINE // 4), np.float32)
     cleared(values.ravel(), 1)
     assert values.sum(axis=1).tolist() == [values.shape[1], 0.0, values.shape[1]]
 

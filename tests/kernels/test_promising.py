@@ -24,11 +24,11 @@ NO_ERROR = (np.float32(0.0), np.float32(0.0))
 def a_row(seed: int, spread: float) -> tuple[Row, float]:
     """A row with unit 2, in which a third of the places has nothing and a tenth is not to be ranked."""
     rng = np.random.default_rng(seed)
-    added = rng.lognormal(0.0, spread, TILES * WIDTH)
+    added = rng.lognormal(0.0, spread, TILES * WIDTH).astype(np.float32)
     added[rng.random(len(added)) < 0.3] = 0.0
     added[rng.random(len(added)) < 0.1] = -np.inf
     added[:WIDTH] = -np.inf
-    tops = np.empty(TILES)
+    tops = np.empty(TILES, np.float32)
     most = find_tops(added, ALL, tops)
     W, w = rng.random((1, K)).astype(np.float32), np.zeros((1, 16), np.float32)
     w[:, :K] = W

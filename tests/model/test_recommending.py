@@ -462,9 +462,10 @@ def test_a_model_with_numbers_that_are_not_finite_is_refused_and_not_silent(part
         damaged.recommend(n=3)
 
 
-def test_strengths_that_are_not_finite_are_refused() -> None:
+@pytest.mark.parametrize("strength", [np.nan, np.inf, 3e38])
+def test_strengths_that_are_not_finite_are_refused_and_those_whose_sums_would_not_be(strength: float) -> None:
     damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
-    damaged.excitation_.strength.data[0] = np.nan
+    damaged.excitation_.strength.data[0] = strength
     with pytest.raises(ValueError, match="not finite"):
         damaged.recommend("user 1")
 

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dcpf.kernels.excitation import Exciting, Targets
+from dcpf.inference.excitation import Excitation
+from dcpf.kernels.coded import keep_12_bits
+from dcpf.kernels.excitation import Exciting
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH
-from dcpf.kernels.touched import no_bits
 from dcpf.ranking.top import Excited, Ranked, tiled, top_n
 
 
@@ -28,19 +29,15 @@ def rank(
 
 
 def excited(x: sparse.csr_array, s: sparse.csr_array, order: np.ndarray) -> Excited:
-    given = Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
-    by_place = sparse.csr_array(s[:, order])
-    places = by_place.indices.astype(np.uint16 if len(order) <= 2**16 else np.uint32)
-    touched = bits_of_tiles(by_place, no_bits(*by_place.shape))
-    return Excited(given, Targets(by_place.indptr.astype(np.int64), places, by_place.data, touched))
+    return Excited(given_by(x), exciting(s).targets(order))
 
 
-def bits_of_tiles(by_place: sparse.csr_array, bits: np.ndarray) -> np.ndarray:
-    words = bits.view(np.uint64)
-    for source, place in zip(*by_place.nonzero(), strict=True):
-        if words.shape[1]:
-            words[source, place // WIDTH // 64] |= np.uint64(1) << np.uint64(place // WIDTH % 64)
-    return bits
+def given_by(x: sparse.csr_array) -> Exciting:
+    return Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
+
+
+def exciting(s: sparse.csr_array) -> Excitation:
+    return Excitation(sparse.csr_array(s.T), np.ones(len(s.indptr) - 1), weight=1.0, scale=1.0, share=1.0)
 
 
 def by_sorting(
@@ -126,25 +123,45 @@ def test_lists_are_as_long_as_something_is_left() -> None:
         assert len(rank(W[:0], H, 10, excluded[:0], threads).columns) == 0
 
 
-def excitation(rows: int, columns: int, seed: int, size: float) -> tuple[Parts, np.ndarray]:
+def excitation(rows: int, columns: int, seed: int, size: float, coded: bool = False) -> tuple[Parts, np.ndarray]:
     """What rows have and what that excites, and the sums as an array."""
     rng = np.random.default_rng(seed)
     x = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
-    s = sparse.random_array((columns, columns), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    s = sparse.random_array(
+        (columns, columns), density=0.3 if coded else 0.05, rng=rng, format="csr", dtype=np.float32
+    )
     s *= np.float32(size)
-    return (x, s), (x.astype(np.float64) @ s.astype(np.float64)).toarray()
+    if coded:
+        keep_12_bits(s.data)
+    pairs = sparse.csr_array(np.ones((rows, columns)))
+    with Threads(1) as threads:
+        added = exciting(s).at(pairs, given_by(x), threads).reshape(rows, columns)
+    np.testing.assert_allclose(added, (x.astype(np.float64) @ s.astype(np.float64)).toarray(), rtol=1e-5)
+    return (x, s), added
 
 
+@pytest.mark.parametrize("coded", [False, True])
 @pytest.mark.parametrize("size", [1e-30, 0.1, 3.0, 1e30])
 @pytest.mark.parametrize("columns", [5, WIDTH, WIDTH + 1, 40 * WIDTH, 2100])
-def test_excitation_is_added_to_the_scores(columns: int, size: float) -> None:
+def test_excitation_is_added_to_the_scores(columns: int, size: float, coded: bool) -> None:
     W, H, excluded = drawn(40, columns, 6, "float32", seed=columns)
-    parts, added = excitation(40, columns, 3, size)
+    parts, added = excitation(40, columns, 3, size, coded)
     with Threads(2) as threads:
         ranked = rank(W, H, 12, excluded, threads, parts)
         alone = rank(W[7:8], H, 12, excluded[[7]], threads, (parts[0][[7]], parts[1]))
     assert lists(ranked) == by_sorting(W, H, 12, excluded, added)
     np.testing.assert_array_equal(alone.scores, ranked.scores[slice(*ranked.indptr[7:9])])
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_each_score_is_that_of_the_pair_to_the_bit(coded: bool) -> None:
+    (x, s), added = excitation(20, 700, 4, 0.1, coded)
+    with Threads(1) as threads:
+        ranked = rank(
+            np.zeros((20, 1), "float32"), np.ones((700, 1), "float32"), 50, nothing(20, 700), threads, (x, s)
+        )
+    rows = np.repeat(np.arange(20), np.diff(ranked.indptr))
+    np.testing.assert_array_equal(ranked.scores, added[rows, ranked.columns])
 
 
 def test_more_columns_than_16_bits_can_number() -> None:

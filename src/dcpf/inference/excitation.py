@@ -23,10 +23,12 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
+from dcpf.kernels.coded import PLACES, keep_12_bits, unit_of
 from dcpf.kernels.excitation import (
     Exciting,
     Lists,
     Targets,
+    count_lines,
     excited_at,
     fill_targets,
     fill_x,
@@ -49,6 +51,7 @@ _AS_SOURCE, _AS_TARGET = 0.55, 0.4  # powers of popularity by which that is divi
 _TYPICAL = 25.0  # users of an item: the prior is worth as many as was asked for there, and beyond it is popular
 _DISCOUNT = 0.2  # power of popularity by which strengths are divided when they have been learned
 _WEAK = 0.25  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
+_DENSE = 1.6  # targets to a line of places, above which they are read by lines
 _AT_LEAST = 20  # sources that an item keeps, if it has so many
 _MAX_ITER, _TOL = 10, 1e-2
 _TO_TELL = 3  # iterations that tell weak strengths from others
@@ -60,7 +63,7 @@ _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, 
 class Excitation:
     """What the items that a user has add to the rates of others."""
 
-    strength: sparse.csr_array  # row i has s_ji at the sources j that excite i: d_j times the mode of a posterior
+    strength: sparse.csr_array  # row i has s_ji at the sources j of i: d_j times the mode of a posterior, to 12 bits
     mass: Doubles  # sum_u x_uj, by source
     weight: float  # of the prior, of all sources alike
     scale: float  # what x is divided by
@@ -84,6 +87,10 @@ class Excitation:
         """s_ji with sources as rows and what they excite as columns."""
         return self.strength.T.tocsr()
 
+    @cached_property
+    def _unit(self) -> np.float32:
+        return unit_of(self.strength.data)
+
     @property
     def items(self) -> int:
         """How many there are."""
@@ -91,13 +98,18 @@ class Excitation:
 
     def targets(self, order: Places) -> Targets:
         """Whom each source excites, of the items `order`: they are called by their place in it."""
+        lists, lines = _lists(self.strength), np.zeros(self.items, np.int64)
         excited = self.strength if len(order) == self.items else self.strength[order]
         lengths = np.bincount(excited.indices, minlength=self.items)
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        small = np.uint16 if len(order) <= 2**16 else np.uint32  # what is read for each list of all users
-        places, strength = memory.empty((int(indptr[-1]),), small), memory.empty((int(indptr[-1]),), np.float32)
-        targets = Targets(indptr, places, strength, no_bits(len(lengths), len(order)))
-        fill_targets(_lists(self.strength), order, targets)
+        count_lines(lists, order, lines)
+        unit = self._unit if self.mass @ lengths > _DENSE * (self.mass @ lines) else np.float32(0.0)
+        indptr = np.concatenate([[0], np.cumsum(lines if unit else lengths)]).astype(np.int64)
+        most = -(-len(order) // PLACES) if unit else len(order)
+        places = memory.empty((int(indptr[-1]),), np.uint16 if most <= 2**16 else np.uint32)  # read for each list
+        strength = memory.empty((0 if unit else len(places),), np.float32)
+        codes = memory.zeros((len(places) if unit else 0, PLACES), np.uint16)
+        targets = Targets(indptr, places, strength, codes, unit, no_bits(self.items, len(order)))
+        fill_targets(lists, order, targets)
         return targets
 
     def of_item(self, item: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -223,6 +235,7 @@ def learn_excitation(
         discounts = found.discounts.astype(np.float32)
         for some in _pieces(means.nnz):
             strength[some] *= discounts[means.indices[some]]
+        keep_12_bits(strength)
         return found
 
     means = _choose(columns, unscaled, min(n_neighbors, max(1, items - 1)), threads)

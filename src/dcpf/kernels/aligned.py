@@ -28,8 +28,8 @@ def aligned_copy(matrix: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 @step
-def aligned_zeros(size: int) -> NDArray[np.float64]:
+def aligned_zeros(size: int) -> NDArray[np.float32]:
     """So many zeros, which start a line: for kernels that write a line at a time."""
-    room = np.zeros(size + LINE // 8)
-    first = (LINE - room.ctypes.data % LINE) % LINE // 8
+    room = np.zeros(size + LINE // 4, np.float32)
+    first = (LINE - room.ctypes.data % LINE) % LINE // 4
     return room[first : first + size]

@@ -10,14 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf.kernels.coded import PLACES, add_line, code_of
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
 from dcpf.kernels.touched import WORDS, Bits, mark
-from dcpf.kernels.vectors import fetch, fetch_line
+from dcpf.kernels.vectors import SOON, fetch, fetch_line
 
+Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
@@ -42,11 +44,17 @@ class Lists(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The same by sources: j excites what is at places[e] with strength[e], for indptr[j] <= e < indptr[j + 1]."""
+    """The same by sources: j excites what is at places[e] with strength[e], for indptr[j] <= e < indptr[j + 1].
+
+    Where many places lie together, they are given by lines: line places[e] has the strengths codes[e]. One of both
+    is empty.
+    """
 
     indptr: NDArray[np.int64]
     places: NDArray[np.unsignedinteger]
     strength: NDArray[np.float32]
+    codes: NDArray[np.uint16]
+    unit: np.float32  # of codes
     touched: Bits  # by sources: the tiles that these places are in
 
 
@@ -209,18 +217,19 @@ def share_out(hits: Hits, n: Doubles, lam: Doubles, share: Doubles) -> None:
 
 
 @step
-def spread(given: Exciting, u: int, sign: float, dense: Doubles) -> None:
-    """Put x of a row into a dense vector (sign 1), or clear it again (sign 0)."""
+def spread(given: Exciting, u: int, power: int, dense: Singles) -> None:
+    """Put x^power of a row into a dense vector; with the power -1, clear it again."""
     for e in range(given.indptr[u], given.indptr[u + 1]):
-        dense[given.indices[e]] = sign * np.float64(given.x[e])
+        x = given.x[e]
+        dense[given.indices[e]] = np.float32(0.0) if power < 0 else x * x if power == 2 else x
 
 
 @step
-def excited(lists: Lists, i: int, dense: Doubles) -> float:
-    """sum_j x_j s_ji in float64."""
-    total = 0.0
+def excited(lists: Lists, i: int, dense: Singles) -> np.float32:
+    """sum_j x_j s_ji, added up in float32 by ascending sources."""
+    total = np.float32(0.0)
     for e in range(lists.indptr[i], lists.indptr[i + 1]):
-        total += dense[lists.sources[e]] * np.float64(lists.strength[e])
+        total += dense[lists.sources[e]] * lists.strength[e]
     return total
 
 
@@ -240,16 +249,24 @@ def excited_at(
     pairs = (indptr, rows of the lists) by the rows of `given`.
     """
     indptr, items = pairs
-    dense = np.zeros(sources)
+    dense = np.zeros(sources, np.float32)
     for u in range(start, stop):
         if indptr[u] < indptr[u + 1]:
-            spread(given, u, 1.0, dense)
-            if power == 2:
-                for e in range(given.indptr[u], given.indptr[u + 1]):
-                    dense[given.indices[e]] *= np.float64(given.x[e])
+            spread(given, u, power, dense)
             for e in range(indptr[u], indptr[u + 1]):
                 out[e] = excited(lists, items[e], dense)
-            spread(given, u, 0.0, dense)
+            spread(given, u, -1, dense)
+
+
+@kernel
+def count_lines(lists: Lists, order: NDArray[np.int64], lines: NDArray[np.int64]) -> None:
+    """lines[j] = in how many lines of places j excites something, where place p has item order[p]."""
+    last = np.full(len(lines), -1)
+    for place in range(len(order)):
+        for e in range(lists.indptr[order[place]], lists.indptr[order[place] + 1]):
+            j = lists.sources[e]
+            lines[j] += int(last[j] != place // PLACES)
+            last[j] = place // PLACES
 
 
 @kernel
@@ -257,36 +274,50 @@ def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> No
     """Put lists by items into lists by sources, in which place p has item order[p]; places are ascending.
 
     Equivalent to the strengths as a matrix, its rows `order` in this order, transposed. targets.indptr is given,
-    and no bit is set yet.
+    codes are zeros, and no bit is set yet.
     """
-    free = targets.indptr[:-1].copy()
+    free, lines = targets.indptr[:-1].copy(), len(targets.codes) > 0
     for place in range(len(order)):
-        i = order[place]
+        i, line = order[place], place // PLACES
         for e in range(lists.indptr[i], lists.indptr[i + 1]):
-            j = lists.sources[e]
-            targets.places[free[j]], targets.strength[free[j]] = place, lists.strength[e]
+            j, strength = lists.sources[e], lists.strength[e]
+            if lines:
+                if free[j] == targets.indptr[j] or targets.places[free[j] - 1] != line:
+                    targets.places[free[j]] = line
+                    free[j] += 1
+                targets.codes[free[j] - 1, place % PLACES] = code_of(strength, targets.unit)
+            else:
+                targets.places[free[j]], targets.strength[free[j]] = place, strength
+                free[j] += 1
             mark(targets.touched, j, place)
-            free[j] += 1
 
 
 @step
-def excite(given: Exciting, u: int, targets: Targets, out: Doubles, touched: Bits) -> None:
+def excite(given: Exciting, u: int, targets: Targets, out: Singles, touched: Bits) -> None:
     """out[p] += sum_j x_uj s_jp, for all places p. A sum has the bits of `excited`: its terms come alike.
 
     The tiles that have got something are put into `touched`. To wait for the targets of a source would take longer
     than to add them up, so they are fetched in time.
     """
-    words = len(touched)
+    words, lines = len(touched), len(targets.codes) > 0
     for word in range(words):
         touched[word] = 0
     for e in range(given.indptr[u], given.indptr[u + 1]):
         later = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
         fetch(targets.places, targets.indptr[later])
-        fetch(targets.strength, targets.indptr[later])
-        x, j = np.float64(given.x[e]), given.indices[e]
+        x, j = given.x[e], given.indices[e]
         for first in range(0, words, WORDS):  # here, since to hand arrays over to a step takes longer
             fetch_line(targets.touched, words * later + first)
             for word in range(WORDS):
                 touched[first + word] |= targets.touched[j, first + word]
-        for f in range(np.uint64(targets.indptr[j]), np.uint64(targets.indptr[j + 1])):  # none counts from the end
-            out[targets.places[f]] += x * np.float64(targets.strength[f])
+        mine = range(np.uint64(targets.indptr[j]), np.uint64(targets.indptr[j + 1]))  # none counts from the end
+        if lines:
+            fetch(targets.codes, PLACES * targets.indptr[later])
+            fetch(targets.codes, PLACES * targets.indptr[later] + SOON)
+            x *= targets.unit
+            for f in mine:
+                add_line(x, targets.codes, f, out, targets.places[f])
+        else:
+            fetch(targets.strength, targets.indptr[later])
+            for f in mine:
+                out[targets.places[f]] += x * targets.strength[f]

@@ -13,15 +13,15 @@ from numba.extending import intrinsic
 
 from dcpf.kernels.lines import INT64, Lines
 
-GROUP = 4  # lines whose largest is looked for
+GROUP = 2  # lines whose largest is looked for
 
 
 def _top_of(typing_context: Any, values: Any, group: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = Lines(context, builder, values.dtype)
         v = lines.array(values, arguments[0])
-        a, b, c, d = (lines.load(v.data, line) for line in _lines_of(builder, arguments[1]))
-        most = lines.larger(lines.larger(lines.larger(a, b), lines.larger(c, d)), lines.zero)
+        a, b = (lines.load(v.data, line) for line in _lines_of(builder, arguments[1]))
+        most = lines.larger(lines.larger(a, b), lines.zero)
         return builder.extract_element(lines.across([most], lines.larger), ir.IntType(32)(0))
 
     return values.dtype(values, types.int64), generate

@@ -18,9 +18,9 @@ _AS_WRITTEN = ("nsz", "contract")
 class Lines:
     """Code that goes through matrices line by line, at the place where a builder stands."""
 
-    def __init__(self, context: Any, builder: Any, number: Any) -> None:
+    def __init__(self, context: Any, builder: Any, number: Any, lanes: int = 0) -> None:
         self.context, self.builder = context, builder
-        self.lanes = 8 * LINE // number.bitwidth
+        self.lanes = lanes or 8 * LINE // number.bitwidth
         self.vector = ir.VectorType(context.get_value_type(number), self.lanes)
         self.zero = ir.Constant(self.vector, [0.0] * self.lanes)
         self.aligned = number.bitwidth // 8

@@ -47,13 +47,13 @@ def promising(mine: Row, tiled: Tiled, least: float, reaches: Reaches, out: Inte
     reach_of_all(mine, tiled.group_peaks, len(tiled.group_peaks), reaches)
     n_tiles, size = 0, 0
     for group in range(len(tiled.group_peaks)):
-        level = least - mine.unit * np.float64(bounds[group])
+        level = np.float32(least - mine.unit * np.float64(bounds[group]))
         n_tiles = put_down(reaching(mine.tops, group, level), group, tiles, n_tiles)
     reach_of(mine, tiled.peaks, n_tiles, reaches)
     for c in range(n_tiles):
         if size + WIDTH > len(out):
             return -1
-        level = least - mine.unit * np.float64(bounds[c])
+        level = np.float32(least - mine.unit * np.float64(bounds[c]))
         size = put_down(reaching(mine.added, tiles[c], level), tiles[c], out, size)
     return size
 
@@ -80,11 +80,11 @@ def nth_added(mine: Row, n: int, most: float, reaches: Reaches, large: Singles) 
         tops[t] = np.float32(mine.tops[t] * unit)
     low = np.float64(nth_largest(tops, len(mine.tops), n, 0.0))
     for part in (max(low, _PART), low if low > 0.0 else _PART * _PART):
-        n_tiles, size = 0, 0
+        n_tiles, size, level = 0, 0, np.float32(part * most)
         for group in range(len(mine.tops) // WIDTH):
-            n_tiles = put_down(reaching(mine.tops, group, part * most), group, tiles, n_tiles)
+            n_tiles = put_down(reaching(mine.tops, group, level), group, tiles, n_tiles)
         for c in range(n_tiles):
-            bits = reaching(mine.added, tiles[c], part * most)  # with those that are equal: _BELOW makes up for it
+            bits = reaching(mine.added, tiles[c], level)  # with those that are equal: _BELOW makes up for it
             while bits != 0:
                 large[size] = np.float32(mine.added[tiles[c] * WIDTH + first_bit(bits)] * unit)
                 size += 1

@@ -15,6 +15,7 @@ from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, bound_tiles, 
 from dcpf.kernels.touched import tiles_of
 
 Floats = NDArray[np.floating]
+Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -48,7 +49,7 @@ def rank_rows(
     n_tiles, stay = len(tiled.peaks), columns.shape[1] + _SPARE  # the last are empty
     w, added = np.zeros((1, tiled.peaks.shape[1]), np.float32), aligned_zeros(n_tiles * WIDTH)
     reaches = Reaches(np.empty(n_tiles + PADDING, np.int64), np.empty(n_tiles + PADDING, np.float32))
-    tops, bounds = np.zeros(n_tiles), np.empty(len(tiled.tiles), np.int64)
+    tops, bounds = np.zeros(n_tiles, np.float32), np.empty(len(tiled.tiles), np.int64)
     kept, large = np.empty(2 * stay + WIDTH, np.int64), np.empty(len(added) + PADDING, np.float32)
     many = min(_MANY * (stay + WIDTH), len(added))
     touched, listed = np.zeros(targets.touched.shape[1], np.int64), np.arange(len(tiled.tiles))
@@ -79,7 +80,7 @@ def rank_rows(
 
 
 @step
-def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Doubles, value: float) -> None:
+def hide(excluded: Excluded, row: int, places: NDArray[np.int32], added: Singles, value: float) -> None:
     """Put this where a row excludes a column, and where the last tile has none."""
     for e in range(excluded.indptr[row], excluded.indptr[row + 1]):
         added[places[excluded.indices[e]]] = value

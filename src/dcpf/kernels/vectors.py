@@ -18,7 +18,7 @@ from dcpf.kernels.lines import INT64, LINE, Lines
 
 TOGETHER = 8  # rows that are gone through side by side
 _WIDTH = 4  # lines of a row that are gone through side by side
-_SOON = 96  # numbers that are fetched at once: always as many leaves the processor nothing to guess
+SOON = 96  # numbers that are fetched at once: always as many leaves the processor nothing to guess
 ENTRY_BITS = 32  # of a job of `polynomials`, which has a row in the higher ones
 
 _same_type: Callable[..., Any] = types.UniTuple  # a tuple of so many of one type
@@ -216,5 +216,5 @@ exact_dot: Callable[..., float] = intrinsic(_exact_dot)
 add_rows: Callable[..., None] = intrinsic(_add_rows)
 mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
 polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
-fetch: Callable[..., None] = intrinsic(_fetching(_SOON))
+fetch: Callable[..., None] = intrinsic(_fetching(SOON))
 fetch_line: Callable[..., None] = intrinsic(_fetching(1))

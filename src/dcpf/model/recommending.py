@@ -104,7 +104,9 @@ class Recommending(Explaining):
             excited = None
             if given is not None and excitation is not None:
                 strength = excitation.strength.data
-                check_finite(given.x, self._once("strongest", lambda: float(strength.max(initial=0.0))))
+                strongest = self._once("strongest", lambda: strength.max(initial=0.0))
+                with np.errstate(over="ignore"):  # sums are float32, and none is larger than this
+                    check_finite(given.x, strongest * given.x.sum(dtype=np.float32))
                 if candidates is None:
                     targets = self._once("targets", lambda: excitation.targets(items.order))
                 else:
