@@ -8,9 +8,10 @@ from hypothesis.extra.numpy import arrays
 from tests.kernels.compiled import compiled
 
 from dcpf.kernels import coded
-from dcpf.kernels.coded import PLACES, keep_12_bits, unit_of
+from dcpf.kernels.coded import PLACES, coding_of, keep_12_bits
 
-code_of, add_line = compiled(coded.code_of), compiled(coded.add_line)
+code_of, strength_of = compiled(coded.code_of), compiled(coded.strength_of)
+add_line = compiled(coded.add_line)
 
 SIZES = st.floats(2.0**-60, 1000.0, width=32)
 STRENGTHS = arrays(np.float32, st.integers(0, 50), elements=st.one_of(st.just(0.0), SIZES))
@@ -33,28 +34,35 @@ def test_what_is_rounded_is_near_and_stays_as_it_is(strength: np.ndarray) -> Non
 @given(STRENGTHS, st.floats(2.0**-20, 2.0**10, width=32))
 def test_codes_say_what_is_rounded_and_are_added_as_it_would_be(strength: np.ndarray, x: float) -> None:
     keep_12_bits(strength)
-    unit = unit_of(strength)
-    if not strength.any():
-        assert unit == 0.0
-        return
-    strength = np.append(strength, np.zeros(-len(strength) % PLACES, np.float32)).reshape(-1, PLACES)
-    codes = np.array([[code_of(one, unit) for one in line] for line in strength])
-    assert codes.min() >= 0
-    assert codes.max() < 2**16
-    x, out = np.float32(x), np.full(strength.size, np.float32(0.3))
-    for line in range(len(strength)):
-        add_line(x * unit, codes.astype(np.uint16), line, out, line)
-    exact = np.float64(x) * strength.ravel().astype(np.float64) + np.float64(np.float32(0.3))
+    coding = coding_of(strength)
+    strength = np.append(strength, np.zeros(-len(strength) % PLACES, np.float32))
+    codes = np.array([code_of(one, coding) for one in strength], np.int64)
+    assert coding.spare > 0
+    assert codes.min(initial=0) >= 0
+    assert codes.max(initial=0) < 2**16
+    codes = codes.astype(np.uint16)
+    assert [strength_of(code, coding) * coding.unit for code in codes] == strength.tolist()
+    x, out = np.float32(x), np.full(len(strength), np.float32(0.3))
+    for line in range(len(strength) // PLACES):
+        add_line(x * coding.unit, codes, PLACES * line, out, line)
+    exact = np.float64(x) * strength.astype(np.float64) + np.float64(np.float32(0.3))
     np.testing.assert_array_max_ulp(out, exact.astype(np.float32), 1)
 
 
-@pytest.mark.parametrize("strength", [[], [0.0, 0.0], [1.0 / 3.0], [1.0, 2.0**-31], [1024.0], [2.0**100]], ids=str)
-def test_what_codes_cannot_say_has_no_unit(strength: list[float]) -> None:
-    assert unit_of(np.array(strength, np.float32)) == 0.0
+@pytest.mark.parametrize(
+    "strength", [[1.0 / 3.0], [1.0, 2.0**-31], [1024.0], [2.0**100], [1.0, -1.0], [np.nan, 1.0]], ids=str
+)
+def test_what_16_bits_cannot_say_keeps_all_its_bits(strength: list[float]) -> None:
+    strengths = np.array(strength, np.float32)
+    coding = coding_of(strengths)
+    assert coding.spare == 0
+    codes = np.array([code_of(one, coding) & 0xFFFFFFFF for one in strengths], np.uint32)
+    np.testing.assert_array_equal([strength_of(code, coding) for code in codes], strengths)
 
 
-def test_codes_say_thirty_powers_of_two() -> None:
-    assert unit_of(np.array([1.0, 2.0**-30], np.float32)) > 0.0
+@pytest.mark.parametrize("strength", [[], [0.0, 0.0], [1.0, 2.0**-30], [2.0**-60], [1023.5]], ids=str)
+def test_16_bits_say_thirty_powers_of_two(strength: list[float]) -> None:
+    assert coding_of(np.array(strength, np.float32)).spare > 0
 
 
 @pytest.mark.parametrize("some", [1, 3, 100])

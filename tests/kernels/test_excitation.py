@@ -9,12 +9,12 @@ from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels import excitation
-from dcpf.kernels.coded import PLACES, keep_12_bits, unit_of
+from dcpf.kernels.coded import PLACES, coding_of, keep_12_bits
 from dcpf.kernels.excitation import (
     Exciting,
     Lists,
     Targets,
-    count_lines,
+    count_steps,
     excited_at,
     fill_targets,
     fill_x,
@@ -63,17 +63,20 @@ def test_rates_at_pairs(power):
     np.testing.assert_allclose(out, (x**power @ S)[rows, columns], rtol=1e-6)
 
 
-@pytest.mark.parametrize("coded", [False, True])
-def test_what_a_row_excites(coded):
+WIDTHS = {"whole": 1, "16 bits": 1, "lines": PLACES}
+
+
+@pytest.mark.parametrize("how", WIDTHS)
+def test_what_a_row_excites(how):
     _, given, lists, x, S = example()
-    if coded:
+    if how != "whole":
         keep_12_bits(lists.strength)
     order, out = np.random.default_rng(2).permutation(ITEMS), np.zeros(WIDTH, np.float32)
-    targets = by_sources(lists, order, coded)
+    targets = by_sources(lists, order, how)
     touched = np.ones(targets.touched.shape[1], np.int64)
     excite(given, 6, targets, out, touched)
     assert touched.tolist() == [1] + [0] * (len(touched) - 1)  # all places are in the first tile
-    np.testing.assert_allclose(out[:ITEMS], (x @ S)[6, order], rtol=2.0**-12 if coded else 1e-6)
+    np.testing.assert_allclose(out[:ITEMS], (x @ S)[6, order], rtol=1e-6 if how == "whole" else 2.0**-12)
     assert not out[ITEMS:].any()
     one_by_one = np.empty(ITEMS)
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
@@ -81,48 +84,63 @@ def test_what_a_row_excites(coded):
     np.testing.assert_array_equal(out[:ITEMS], one_by_one[order])  # to the bit
 
 
-def by_sources(lists, order, coded):
-    by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS))
-    lengths, lines = np.bincount(by_item[order].indices, minlength=ITEMS), np.zeros(ITEMS, np.int64)
-    count_lines(lists, order, lines)
-    indptr = np.concatenate([[0], np.cumsum(lines if coded else lengths)])
-    places, strength = np.empty(indptr[-1], np.uint16), np.empty(0 if coded else indptr[-1], np.float32)
-    codes, unit = np.zeros((indptr[-1] if coded else 0, PLACES), np.uint16), unit_of(lists.strength)
-    assert (unit > 0.0) == coded
-    targets = Targets(indptr, places, strength, codes, unit, no_bits(ITEMS, len(order)))
-    fill_targets(lists, order, targets)
+def by_sources(lists, order, how):
+    items, width, coding = len(lists.indptr) - 1, WIDTHS[how], coding_of(lists.strength)
+    counts = np.zeros(items, np.int64)
+    count_steps(lists, order, width, counts)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    codes = np.zeros(width * indptr[-1], np.uint32 if how == "whole" else np.uint16)
+    assert (coding.spare == 0) == (how == "whole")
+    targets = Targets(indptr, np.empty(indptr[-1], np.uint16), codes, coding, no_bits(items, len(order)))
+    fill_targets(lists, order, width, targets)
     return targets
+
+
+def as_matrix(targets, how, places):
+    """What targets say, with sources as rows and places as columns."""
+    indptr, steps, codes, coding, _ = targets
+    sums = np.cumsum(np.append(0, steps.astype(np.int64)))
+    sources = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    reached = (sums[1:] - sums[indptr[:-1]][sources])[:, None] * WIDTHS[how] + np.arange(WIDTHS[how])
+    strength = (codes.astype(np.uint32) << coding.spare).view(np.float32).reshape(reached.shape) * coding.unit
+    assert len(np.unique(np.column_stack([sources, reached[:, 0]]), axis=0)) == len(steps)  # none twice
+    here = strength > 0.0
+    rows = np.broadcast_to(sources[:, None], here.shape)[here]
+    return sparse.csr_array((strength[here], (rows, reached[here])), shape=(len(indptr) - 1, places))
 
 
 ORDERS = [np.arange(ITEMS), np.array([7, 2, 11]), np.empty(0, np.int64)]
 
 
+@pytest.mark.parametrize("how", WIDTHS)
 @pytest.mark.parametrize("order", ORDERS)
-def test_lists_by_sources_are_the_transpose(order):
-    _, _, lists, _, S = example()
-    indptr, places, strength, codes, _, touched = by_sources(lists, order, coded=False)
-    expected = sparse.csr_array(S[:, order].astype(np.float32))
-    expected.sort_indices()
-    np.testing.assert_array_equal(indptr, expected.indptr)
-    np.testing.assert_array_equal(places, expected.indices)
-    np.testing.assert_array_equal(strength, expected.data)
-    assert len(codes) == 0
-    np.testing.assert_array_equal(touched.any(axis=1), np.diff(indptr) > 0)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_lines_of_codes_are_the_transpose(order):
+def test_lists_by_sources_are_the_transpose(order, how):
     _, _, lists, _, _ = example()
-    keep_12_bits(lists.strength)
-    indptr, lines, strength, codes, unit, touched = by_sources(lists, order, coded=True)
+    if how != "whole":
+        keep_12_bits(lists.strength)
+    targets = by_sources(lists, order, how)
     by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS))
-    found = np.zeros((ITEMS, WIDTH // PLACES, PLACES), np.float32)
-    sources = np.repeat(np.arange(ITEMS), np.diff(indptr))
-    found[sources, lines] = (codes.astype(np.uint32) << 12).view(np.float32) * unit
-    np.testing.assert_array_equal(found.reshape(ITEMS, WIDTH)[:, : len(order)], by_item[order].toarray().T)
-    assert len(np.unique(sources * WIDTH + lines)) == len(lines)  # none twice
-    assert len(strength) == 0
-    np.testing.assert_array_equal(touched.any(axis=1), np.diff(indptr) > 0)
+    np.testing.assert_array_equal(as_matrix(targets, how, len(order)).toarray(), by_item[order].toarray().T)
+    assert how == "lines" or len(targets.steps) == by_item[order].nnz  # no step is wasted
+    np.testing.assert_array_equal(targets.touched.any(axis=1), np.diff(targets.indptr) > 0)
+
+
+@pytest.mark.parametrize("how", WIDTHS)
+def test_targets_that_are_far_away_are_reached_by_several_steps(how):
+    places = np.array([0, 65_535, 131_071, 196_607, 262_143, 524_280, 524_287, 1_200_000]) + 5
+    excited = np.concatenate([places, places[2:]])  # by source 3, and from the third on by source 8
+    items, strength = places[-1] + 1, np.arange(1.0, len(excited) + 1.0, dtype=np.float32)
+    sources = [3] * len(places) + [8] * (len(places) - 2)
+    by_item = sparse.csr_array((strength, (excited, sources)), shape=(items, items))
+    lists = Lists(by_item.indptr, by_item.indices, by_item.data)
+    if how == "whole":
+        lists.strength[0] += np.float32(1e-6)
+    targets = by_sources(lists, np.arange(items), how)
+    assert len(targets.steps) > len(excited)
+    assert (as_matrix(targets, how, items) != by_item.T.tocsr()).nnz == 0
+    out, touched = np.zeros(items + WIDTH, np.float32), np.zeros(targets.touched.shape[1], np.int64)
+    excite(Exciting(np.array([0, 1]), np.array([8]), np.ones(1, np.float32)), 0, targets, out, touched)
+    np.testing.assert_array_equal(out[:items], by_item[:, [8]].toarray().ravel())
 
 
 @pytest.mark.parametrize("far", [0, 16])

@@ -23,12 +23,12 @@ from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.coded import PLACES, keep_12_bits, unit_of
+from dcpf.kernels.coded import PLACES, Coding, coding_of, keep_12_bits
 from dcpf.kernels.excitation import (
     Exciting,
     Lists,
     Targets,
-    count_lines,
+    count_steps,
     excited_at,
     fill_targets,
     fill_x,
@@ -51,7 +51,7 @@ _AS_SOURCE, _AS_TARGET = 0.55, 0.4  # powers of popularity by which that is divi
 _TYPICAL = 25.0  # users of an item: the prior is worth as many as was asked for there, and beyond it is popular
 _DISCOUNT = 0.2  # power of popularity by which strengths are divided when they have been learned
 _WEAK = 0.25  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
-_DENSE = 1.6  # targets to a line of places, above which they are read by lines
+_DENSE = 1.7  # targets to a line of places, above which they are read by lines
 _AT_LEAST = 20  # sources that an item keeps, if it has so many
 _MAX_ITER, _TOL = 10, 1e-2
 _TO_TELL = 3  # iterations that tell weak strengths from others
@@ -88,8 +88,8 @@ class Excitation:
         return self.strength.T.tocsr()
 
     @cached_property
-    def _unit(self) -> np.float32:
-        return unit_of(self.strength.data)
+    def _coding(self) -> Coding:
+        return coding_of(self.strength.data)
 
     @property
     def items(self) -> int:
@@ -98,18 +98,18 @@ class Excitation:
 
     def targets(self, order: Places) -> Targets:
         """Whom each source excites, of the items `order`: they are called by their place in it."""
-        lists, lines = _lists(self.strength), np.zeros(self.items, np.int64)
-        excited = self.strength if len(order) == self.items else self.strength[order]
-        lengths = np.bincount(excited.indices, minlength=self.items)
-        count_lines(lists, order, lines)
-        unit = self._unit if self.mass @ lengths > _DENSE * (self.mass @ lines) else np.float32(0.0)
-        indptr = np.concatenate([[0], np.cumsum(lines if unit else lengths)]).astype(np.int64)
-        most = -(-len(order) // PLACES) if unit else len(order)
-        places = memory.empty((int(indptr[-1]),), np.uint16 if most <= 2**16 else np.uint32)  # read for each list
-        strength = memory.empty((0 if unit else len(places),), np.float32)
-        codes = memory.zeros((len(places) if unit else 0, PLACES), np.uint16)
-        targets = Targets(indptr, places, strength, codes, unit, no_bits(self.items, len(order)))
-        fill_targets(lists, order, targets)
+        lists, short = _lists(self.strength), self._coding.spare > 0
+        one_by_one, by_lines = np.zeros(self.items, np.int64), np.zeros(self.items, np.int64)
+        count_steps(lists, order, 1, one_by_one)
+        if short:
+            count_steps(lists, order, PLACES, by_lines)
+        dense = short and self.mass @ one_by_one > _DENSE * (self.mass @ by_lines)
+        width, counts = (PLACES, by_lines) if dense else (1, one_by_one)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        steps = memory.empty((int(indptr[-1]),), np.uint16)
+        codes = memory.zeros((width * len(steps),), np.uint16 if short else np.uint32)
+        targets = Targets(indptr, steps, codes, self._coding, no_bits(self.items, len(order)))
+        fill_targets(lists, order, width, targets)
         return targets
 
     def of_item(self, item: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.coded import PLACES, add_line, code_of
+from dcpf.kernels.coded import PLACES, Coding, add_line, code_of, strength_of
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.lookup import find
@@ -24,6 +24,7 @@ Doubles = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
 _AHEAD = 4  # so many sources further on, targets are fetched meanwhile
+_FARTHEST = 2**16 - 1  # that a step goes
 _FAR = 16  # a user with so many times more items than an item has sources is searched, not walked through
 
 
@@ -44,17 +45,17 @@ class Lists(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The same by sources: j excites what is at places[e] with strength[e], for indptr[j] <= e < indptr[j + 1].
+    """The same by sources: j excites what stands at the places p_e, for indptr[j] <= e < indptr[j + 1].
 
-    Where many places lie together, they are given by lines: line places[e] has the strengths codes[e]. One of both
-    is empty.
+    The first is steps[indptr[j]], and each of the others steps[e] further than the one before it. What is too far for
+    16 bits is reached by way of places that get nothing. codes[e] says how strongly p_e is excited. Where many places
+    lie together, steps are of lines of so many places, each of which has a code.
     """
 
     indptr: NDArray[np.int64]
-    places: NDArray[np.unsignedinteger]
-    strength: NDArray[np.float32]
-    codes: NDArray[np.uint16]
-    unit: np.float32  # of codes
+    steps: NDArray[np.uint16]
+    codes: NDArray[np.unsignedinteger]
+    coding: Coding
     touched: Bits  # by sources: the tiles that these places are in
 
 
@@ -259,37 +260,38 @@ def excited_at(
 
 
 @kernel
-def count_lines(lists: Lists, order: NDArray[np.int64], lines: NDArray[np.int64]) -> None:
-    """lines[j] = in how many lines of places j excites something, where place p has item order[p]."""
-    last = np.full(len(lines), -1)
+def count_steps(lists: Lists, order: NDArray[np.int64], width: int, counts: NDArray[np.int64]) -> None:
+    """counts[j] = how many steps of so many places j needs, where place p has item order[p]."""
+    last = np.zeros(len(counts), np.int64)
     for place in range(len(order)):
         for e in range(lists.indptr[order[place]], lists.indptr[order[place] + 1]):
             j = lists.sources[e]
-            lines[j] += int(last[j] != place // PLACES)
-            last[j] = place // PLACES
+            if counts[j] == 0 or last[j] != place // width:
+                counts[j] += 1 + max(0, place // width - last[j] - 1) // _FARTHEST
+                last[j] = place // width
 
 
 @kernel
-def fill_targets(lists: Lists, order: NDArray[np.int64], targets: Targets) -> None:
+def fill_targets(lists: Lists, order: NDArray[np.int64], width: int, targets: Targets) -> None:
     """Put lists by items into lists by sources, in which place p has item order[p]; places are ascending.
 
     Equivalent to the strengths as a matrix, its rows `order` in this order, transposed. targets.indptr is given,
-    codes are zeros, and no bit is set yet.
+    codes are zeros, `width` of them to a step, and no bit is set yet.
     """
-    free, lines = targets.indptr[:-1].copy(), len(targets.codes) > 0
+    indptr, steps, codes, coding, touched = targets
+    free, last = indptr[:-1].copy(), np.zeros(len(indptr) - 1, np.int64)
     for place in range(len(order)):
-        i, line = order[place], place // PLACES
+        i, here = order[place], place // width
         for e in range(lists.indptr[i], lists.indptr[i + 1]):
-            j, strength = lists.sources[e], lists.strength[e]
-            if lines:
-                if free[j] == targets.indptr[j] or targets.places[free[j] - 1] != line:
-                    targets.places[free[j]] = line
-                    free[j] += 1
-                targets.codes[free[j] - 1, place % PLACES] = code_of(strength, targets.unit)
-            else:
-                targets.places[free[j]], targets.strength[free[j]] = place, strength
-                free[j] += 1
-            mark(targets.touched, j, place)
+            j = lists.sources[e]
+            if free[j] == indptr[j] or last[j] != here:
+                while here - last[j] > _FARTHEST:
+                    steps[free[j]] = _FARTHEST
+                    free[j], last[j] = free[j] + 1, last[j] + _FARTHEST
+                steps[free[j]] = here - last[j]
+                free[j], last[j] = free[j] + 1, here
+            codes[width * (free[j] - 1) + place % width] = code_of(lists.strength[e], coding)
+            mark(touched, j, place)
 
 
 @step
@@ -299,13 +301,13 @@ def excite(given: Exciting, u: int, targets: Targets, out: Singles, touched: Bit
     The tiles that have got something are put into `touched`. To wait for the targets of a source would take longer
     than to add them up, so they are fetched in time.
     """
-    words, lines = len(touched), len(targets.codes) > 0
+    words, lines = len(touched), len(targets.codes) > len(targets.steps)
     for word in range(words):
         touched[word] = 0
     for e in range(given.indptr[u], given.indptr[u + 1]):
         later = given.indices[min(e + _AHEAD, len(given.indices) - 1)]
-        fetch(targets.places, targets.indptr[later])
-        x, j = given.x[e], given.indices[e]
+        fetch(targets.steps, targets.indptr[later])
+        x, j, here = given.x[e] * targets.coding.unit, given.indices[e], np.uint64(0)
         for first in range(0, words, WORDS):  # here, since to hand arrays over to a step takes longer
             fetch_line(targets.touched, words * later + first)
             for word in range(WORDS):
@@ -314,10 +316,11 @@ def excite(given: Exciting, u: int, targets: Targets, out: Singles, touched: Bit
         if lines:
             fetch(targets.codes, PLACES * targets.indptr[later])
             fetch(targets.codes, PLACES * targets.indptr[later] + SOON)
-            x *= targets.unit
             for f in mine:
-                add_line(x, targets.codes, f, out, targets.places[f])
+                here += targets.steps[f]
+                add_line(x, targets.codes, PLACES * f, out, here)
         else:
-            fetch(targets.strength, targets.indptr[later])
+            fetch(targets.codes, targets.indptr[later])
             for f in mine:
-                out[targets.places[f]] += x * targets.strength[f]
+                here += targets.steps[f]
+                out[here] += x * strength_of(targets.codes[f], targets.coding)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.kernels.coded import PLACES
+from dcpf.kernels.coded import coding_of
 from dcpf.kernels.excitation import Exciting, Targets
 from dcpf.kernels.rank import Excluded, rank_rows
 from dcpf.kernels.threads import Threads
@@ -120,5 +120,5 @@ def _nothing(rows: int) -> tuple[Exciting, Targets]:
     """No excitation."""
     none = np.empty(0, np.float32)
     given = Exciting(np.zeros(rows + 1, np.int64), np.empty(0, np.int32), none)
-    codes = np.empty((0, PLACES), np.uint16)
-    return given, Targets(np.zeros(1, np.int64), np.empty(0, np.uint16), none, codes, np.float32(0.0), no_bits(0, 1))
+    nobody = np.empty(0, np.uint16)
+    return given, Targets(np.zeros(1, np.int64), nobody, nobody, coding_of(none), no_bits(0, 1))
