@@ -82,6 +82,11 @@ def test_what_a_row_excites(how):
     pairs = np.array([0, 0, 0, 0, 0, 0, 0, ITEMS, ITEMS] + [ITEMS] * (USERS - 8)), np.arange(ITEMS, dtype=np.int32)
     excited_at(0, USERS, pairs, given, lists, ITEMS, 1, one_by_one)
     np.testing.assert_array_equal(out[:ITEMS], one_by_one[order])  # to the bit
+    by_item = sparse.csr_array((lists.strength, lists.sources, lists.indptr), shape=(ITEMS, ITEMS)).toarray()
+    by_numpy = np.zeros(ITEMS, np.float32)
+    for j in range(ITEMS):
+        by_numpy += x.astype(np.float32)[6, j] * by_item[:, j]
+    np.testing.assert_array_equal(one_by_one, by_numpy)  # products and sums are float32, and each is rounded
 
 
 def by_sources(lists, order, how):

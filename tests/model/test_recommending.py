@@ -1,6 +1,7 @@
 """Recommend, predict, compare and explain: on data whose answer is known, and against plain numpy."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import polars as pl
@@ -466,6 +467,13 @@ def test_a_model_with_numbers_that_are_not_finite_is_refused_and_not_silent(part
 def test_strengths_that_are_not_finite_are_refused_and_those_whose_sums_would_not_be(strength: float) -> None:
     damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
     damaged.excitation_.strength.data[0] = strength
+    with pytest.raises(ValueError, match="not finite"):
+        damaged.recommend("user 1")
+
+
+def test_a_scale_that_makes_x_too_large_for_strengths_in_16_bits_is_refused() -> None:
+    damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
+    damaged._excitation = dataclasses.replace(damaged.excitation_, scale=1e-12)
     with pytest.raises(ValueError, match="not finite"):
         damaged.recommend("user 1")
 

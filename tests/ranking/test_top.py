@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dcpf.inference.excitation import Excitation
-from dcpf.kernels.coded import keep_12_bits
+from dcpf.kernels.coded import PLACES, keep_12_bits
 from dcpf.kernels.excitation import Exciting
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH
@@ -123,15 +123,16 @@ def test_lists_are_as_long_as_something_is_left() -> None:
         assert len(rank(W[:0], H, 10, excluded[:0], threads).columns) == 0
 
 
-def excitation(rows: int, columns: int, seed: int, size: float, coded: bool = False) -> tuple[Parts, np.ndarray]:
+HOW = {"whole": 0.05, "16 bits": 0.05, "lines": 0.3}  # and how many of the pairs
+
+
+def excitation(rows: int, columns: int, seed: int, size: float, how: str = "whole") -> tuple[Parts, np.ndarray]:
     """What rows have and what that excites, and the sums as an array."""
     rng = np.random.default_rng(seed)
     x = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
-    s = sparse.random_array(
-        (columns, columns), density=0.3 if coded else 0.05, rng=rng, format="csr", dtype=np.float32
-    )
+    s = sparse.random_array((columns, columns), density=HOW[how], rng=rng, format="csr", dtype=np.float32)
     s *= np.float32(size)
-    if coded:
+    if how != "whole":
         keep_12_bits(s.data)
     pairs = sparse.csr_array(np.ones((rows, columns)))
     with Threads(1) as threads:
@@ -140,12 +141,20 @@ def excitation(rows: int, columns: int, seed: int, size: float, coded: bool = Fa
     return (x, s), added
 
 
-@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("how", HOW)
+def test_there_are_three_ways_to_give_strengths(how: str) -> None:
+    (x, s), _ = excitation(2, 2100, 3, 0.1, how)
+    targets = excited(x, s, np.arange(2100)).targets
+    found = targets.codes.dtype, len(targets.codes) // len(targets.steps)
+    assert found == {"whole": (np.uint32, 1), "16 bits": (np.uint16, 1), "lines": (np.uint16, PLACES)}[how]
+
+
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("size", [1e-30, 0.1, 3.0, 1e30])
 @pytest.mark.parametrize("columns", [5, WIDTH, WIDTH + 1, 40 * WIDTH, 2100])
-def test_excitation_is_added_to_the_scores(columns: int, size: float, coded: bool) -> None:
+def test_excitation_is_added_to_the_scores(columns: int, size: float, how: str) -> None:
     W, H, excluded = drawn(40, columns, 6, "float32", seed=columns)
-    parts, added = excitation(40, columns, 3, size, coded)
+    parts, added = excitation(40, columns, 3, size, how)
     with Threads(2) as threads:
         ranked = rank(W, H, 12, excluded, threads, parts)
         alone = rank(W[7:8], H, 12, excluded[[7]], threads, (parts[0][[7]], parts[1]))
@@ -153,9 +162,9 @@ def test_excitation_is_added_to_the_scores(columns: int, size: float, coded: boo
     np.testing.assert_array_equal(alone.scores, ranked.scores[slice(*ranked.indptr[7:9])])
 
 
-@pytest.mark.parametrize("coded", [False, True])
-def test_each_score_is_that_of_the_pair_to_the_bit(coded: bool) -> None:
-    (x, s), added = excitation(20, 700, 4, 0.1, coded)
+@pytest.mark.parametrize("how", HOW)
+def test_each_score_is_that_of_the_pair_to_the_bit(how: str) -> None:
+    (x, s), added = excitation(20, 700, 4, 0.1, how)
     with Threads(1) as threads:
         ranked = rank(
             np.zeros((20, 1), "float32"), np.ones((700, 1), "float32"), 50, nothing(20, 700), threads, (x, s)
@@ -185,6 +194,15 @@ def test_places_beyond_the_last_column_are_never_ranked_whatever_row_came_before
     with Threads(1) as threads:
         ranked = rank(W, H, 3, few, threads, (x, s))
     assert lists(ranked) == [[0, 1, 2]] * 3
+
+
+def test_factors_beyond_float32_beside_excitation_rank_no_place_beyond_the_last_column() -> None:
+    W, H = np.full((1, 1), 1e20, dtype="float32"), np.full((40, 1), 1e20, dtype="float32")
+    x = sparse.csr_array(([1.0], ([0], [5])), shape=(1, 40)).astype(np.float32)
+    s = sparse.csr_array((np.ones(40, np.float32), ([5] * 40, np.arange(40))), shape=(40, 40))
+    with Threads(1) as threads:
+        ranked = rank(W, H, 10, nothing(1, 40), threads, (x, s))
+    assert lists(ranked) == [list(range(10))]
 
 
 @settings(deadline=None, max_examples=60)

@@ -63,7 +63,7 @@ _EXPECTED = (-10.0, 2.0)  # where log rates are, mostly; if they are elsewhere, 
 class Excitation:
     """What the items that a user has add to the rates of others."""
 
-    strength: sparse.csr_array  # row i has s_ji at the sources j of i: d_j times the mode of a posterior, to 12 bits
+    strength: sparse.csr_array  # row i has s_ji at the sources j of i: d_j times the mode of a posterior
     mass: Doubles  # sum_u x_uj, by source
     weight: float  # of the prior, of all sources alike
     scale: float  # what x is divided by

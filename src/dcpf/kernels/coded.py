@@ -23,7 +23,7 @@ Singles = NDArray[np.float32]
 PLACES = 8  # of a line
 _SPARE = 12  # bits of a float32 that a strength does without
 _POWERS = 31  # of two, that a code can have
-_LARGEST = 2.0**10  # so that x times the unit is still a float32
+_LARGEST = 2.0**10  # so that x times the unit is still a float32, up to an x of 2^23
 _AT_A_TIME = 2**20  # strengths
 
 
@@ -86,7 +86,9 @@ def _add_line(typing_context: Any, x: Any, codes: Any, first: Any, out: Any, lin
         row = builder.gep(lines.array(codes, arguments[1]).data, [arguments[2]])
         code = builder.load(builder.bitcast(row, small.as_pointer()), align=2)
         moved = builder.shl(builder.zext(code, bits), ir.Constant(bits, [_SPARE] * PLACES))
-        product = lines.times(lines.all_of(arguments[0]), builder.bitcast(moved, lines.vector))
+        product = builder.fmul(
+            lines.all_of(arguments[0]), builder.bitcast(moved, lines.vector)
+        )  # not fused with the sum
         sums = lines.array(out, arguments[3]).data
         lines.store(lines.plus(product, lines.load(sums, arguments[4])), sums, arguments[4])
         return context.get_dummy_value()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.coded import PLACES, Coding, add_line, code_of, strength_of
 from dcpf.kernels.elementary import fast_log
-from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.jit import kernel, step, unfused_step
 from dcpf.kernels.lookup import find
 from dcpf.kernels.sweep import Floats, log_rates, rates
 from dcpf.kernels.table import Table, look_up
@@ -225,7 +225,7 @@ def spread(given: Exciting, u: int, power: int, dense: Singles) -> None:
         dense[given.indices[e]] = np.float32(0.0) if power < 0 else x * x if power == 2 else x
 
 
-@step
+@unfused_step
 def excited(lists: Lists, i: int, dense: Singles) -> np.float32:
     """sum_j x_j s_ji, added up in float32 by ascending sources."""
     total = np.float32(0.0)
@@ -294,7 +294,7 @@ def fill_targets(lists: Lists, order: NDArray[np.int64], width: int, targets: Ta
             mark(touched, j, place)
 
 
-@step
+@unfused_step
 def excite(given: Exciting, u: int, targets: Targets, out: Singles, touched: Bits) -> None:
     """out[p] += sum_j x_uj s_jp, for all places p. A sum has the bits of `excited`: its terms come alike.
 

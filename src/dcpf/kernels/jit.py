@@ -42,6 +42,14 @@ def step(function: F) -> F:
     return _step(function, {"fastmath": {"contract"}})
 
 
+def unfused_step(function: F) -> F:
+    """Compile what kernels alone call, in which a * b + c is always two operations.
+
+    So a sum has the same bits whether it is made of numbers or of vectors, whatever the processor has.
+    """
+    return _step(function, {})
+
+
 def summing_step(function: F) -> F:
     """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
 

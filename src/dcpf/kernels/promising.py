@@ -47,13 +47,15 @@ def promising(mine: Row, tiled: Tiled, least: float, reaches: Reaches, out: Inte
     reach_of_all(mine, tiled.group_peaks, len(tiled.group_peaks), reaches)
     n_tiles, size = 0, 0
     for group in range(len(tiled.group_peaks)):
-        level = np.float32(least - mine.unit * np.float64(bounds[group]))
+        level = np.float32(
+            max(0.0, least - mine.unit * np.float64(bounds[group]))
+        )  # no -inf, which hidden places have
         n_tiles = put_down(reaching(mine.tops, group, level), group, tiles, n_tiles)
     reach_of(mine, tiled.peaks, n_tiles, reaches)
     for c in range(n_tiles):
         if size + WIDTH > len(out):
             return -1
-        level = np.float32(least - mine.unit * np.float64(bounds[c]))
+        level = np.float32(max(0.0, least - mine.unit * np.float64(bounds[c])))
         size = put_down(reaching(mine.added, tiles[c], level), tiles[c], out, size)
     return size
 

@@ -105,12 +105,13 @@ class Recommending(Explaining):
             if given is not None and excitation is not None:
                 strength = excitation.strength.data
                 strongest = self._once("strongest", lambda: strength.max(initial=0.0))
-                with np.errstate(over="ignore"):  # sums are float32, and none is larger than this
-                    check_finite(given.x, strongest * given.x.sum(dtype=np.float32))
                 if candidates is None:
                     targets = self._once("targets", lambda: excitation.targets(items.order))
                 else:
                     targets = excitation.targets(candidates[items.order])
+                with np.errstate(over="ignore", invalid="ignore"):  # sums are float32, and none is larger than these
+                    check_finite(given.x, strongest * given.x.sum(dtype=np.float32))
+                    check_finite(targets.coding.unit * given.x.max(initial=0.0))
                 excited = Excited(given, targets)
             check_finite(W)
             ranked = top_n(W, items, n, left_out, threads, excited)
