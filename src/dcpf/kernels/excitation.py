@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dcpf.kernels.best import key_of, partition, score_of
 from dcpf.kernels.coded import PLACES, Coding, add_line, code_of, strength_of
 from dcpf.kernels.elementary import fast_log
 from dcpf.kernels.jit import kernel, step, unfused_step
@@ -179,12 +180,17 @@ def learn_strengths(
 def keep_strong(lists: Lists, found: NDArray[np.float32], enough: float, at_least: int) -> None:
     """Keep of each list what was found to be strong enough, or among the strongest few. Lists move up in place."""
     indptr, sources, strength = lists
-    begin, size = indptr[0], 0
+    begin, size, longest = indptr[0], 0, 0
     for i in range(len(indptr) - 1):
-        end = indptr[i + 1]
-        mine, level = found[begin:end], np.float32(0.0)
-        if len(mine) > at_least:
-            level = min(np.float32(enough), np.partition(mine, len(mine) - at_least)[len(mine) - at_least])
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    keys = np.empty(longest, np.int64)
+    for i in range(len(indptr) - 1):
+        end, level = indptr[i + 1], np.float32(0.0)
+        if end - begin > at_least:
+            for e in range(begin, end):
+                keys[e - begin] = key_of(found[e], e - begin)
+            partition(keys, 0, end - begin, at_least)  # our own, since numpy's takes numba four seconds to compile
+            level = min(np.float32(enough), score_of(keys[at_least - 1]))
         for e in range(begin, end):
             if found[e] >= level and found[e] > 0.0:
                 sources[size], strength[size] = sources[e], strength[e]
