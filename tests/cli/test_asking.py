@@ -22,6 +22,15 @@ def test_similar_items_are_those_of_python_and_an_item_goes_by_its_name(model: P
     assert all(f"{one['item']} " in table and f"{one['similarity']:.3f}" in table for one in expected)
 
 
+def test_an_item_that_goes_with_none_says_so_and_a_table_of_names_is_told_what_it_wants(tmp_path: Path) -> None:
+    counts = dcpf.Counts.from_matrix([[3, 1, 0], [2, 2, 0], [0, 0, 4]], ["a", "b", "c"], ["1", "2", "3"])
+    lonely = dcpf.DCPF(1, random_state=0).fit(counts.with_names({"1": "one", "2": "two"}))
+    lonely.save(tmp_path / "m.safetensors")
+    assert "Nothing goes with it" in run("similar", tmp_path / "m.safetensors", "--item", "3").stdout
+    with pytest.warns(UserWarning, match="such as 'two', which is a name: tables have ids, here '2'"):
+        lonely.recommend("z", history=dcpf.Counts.from_matrix([[5, 1]], ["z"], ["1", "two"]))
+
+
 def test_similar_users_are_those_of_python(model: Path, numbered: Path) -> None:
     assert printed("similar", model, "--user", "bob") == dcpf.load(model).similar_users("bob").to_frame().to_dicts()
     found = printed("similar", numbered, "--user", "101", "-n", 2)

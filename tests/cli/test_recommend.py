@@ -76,6 +76,15 @@ def test_items_are_allowed_and_denied_by_id_or_name(model: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_user_of_the_history_and_one_of_the_model_have_a_table_each(model: Path, folder: Path) -> None:
+    for users in (("zoe", "bob"), ("bob", "zoe")):
+        typed = [word for user in users for word in ("--user", user)]
+        result = run("recommend", model, *typed, "-n", 2, "--history", folder / "history.csv")
+        assert result.exit_code == 0
+        assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("User ")] == list(users)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_history_is_folded_in_and_its_unknown_items_are_counted(model: Path, folder: Path) -> None:
     fresh = dcpf.read_counts(folder / "history.csv")
     expected = dcpf.load(model).recommend(["zoe"], 5, history=fresh).to_frame().to_dicts()

@@ -267,6 +267,7 @@ def test_what_mattered_is_the_best_of_each_value() -> None:
     row = next(row for row in what_mattered(found).rows if row[0].value == "components")
     assert row[1].value == pytest.approx(0.1)
     assert row[2].value == "20: 0.5000, 50: 0.4000, 100: 0.4500"
+    assert {row[0].value: row[1].value for row in what_mattered(found).rows}["element"] == "not varied"
     assert [row[0].value for row in ranking(found).rows] == [0.5, 0.45, 0.4]
     assert json.loads(json.dumps(to_dict(found)))["chosen"]["n_components"] == 20
 

@@ -74,7 +74,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder to keep what the fit has reached: every 10 iterations or 60 seconds, and at a stop.",
+            help="A folder to keep what the fit has reached: every 10 iterations or 60 seconds, and at a stop. "
+            "It is removed when the model is written.",
         ),
     ] = None,
     resume: Annotated[

@@ -32,7 +32,7 @@ class Reading:
         typer.Option("--header/--no-header", help="Whether the first line names columns.  [default: found]"),
     ] = None
     skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Pass over lines that cannot be used, and count them.")
+        bool, typer.Option("--skip-bad-lines", help="Pass over lines of text that cannot be used, and count them.")
     ] = False
     round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractions to whole counts.")] = False
     cap: Annotated[int | None, typer.Option(help="Cut larger counts to this one.")] = None

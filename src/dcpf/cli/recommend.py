@@ -146,7 +146,7 @@ class _Asking:
         if not fresh and model.history_ is None:
             return f"User {user}"
         with warnings.catch_warnings(action="ignore"):  # said already when the list was made
-            why = model.explain(user, model.items_[0], history=self.history)
+            why = model.explain(user, model.items_[0], history=self.history if fresh else None)
         order = sorted(range(len(why.items)), key=lambda j: (-why.sessions[j], -why.counts[j]))[:_PLAYED]
         most = [(why.catalogue.named(int(why.items[j])), why.counts[j], why.sessions[j]) for j in order]
         told = ", ".join(f"{name} {number(sessions)} ({count:,})" for name, count, sessions in most)

@@ -36,4 +36,7 @@ def similar(
         return
     screen = console()
     heading(screen, f"{title} ({scale})")
+    if found.height == 0:
+        screen.print("Nothing goes with it, as far as these counts tell.")
+        return
     screen.print(ranking(found, {"similarity": [f"{one:.3f}" for one in found["similarity"]]}))

@@ -63,7 +63,8 @@ def what_mattered(tuned: Tuned) -> Table:
         told = ", ".join(
             f"{spelt(value)}: {one.score:.4f}{'*' if one.stopped else ''}" for value, one in best.items()
         )
-        rows.append((Cell(LABELS[name]), Cell(max(ends) - min(ends), 4), Cell(told)))
+        apart = Cell(max(ends) - min(ends), 4) if len(ends) > 1 else Cell("not varied")
+        rows.append((Cell(LABELS[name]), apart, Cell(told)))
     starred = any(trial.stopped for best in by_value(tuned).values() for trial in best.values())
     notes = ("* stopped early, as it was more than 5% below the best.",) if starred else ()
     return Table("mattered", "What mattered", ("", "range", "best score by value"), tuple(rows), notes)

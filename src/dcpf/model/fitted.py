@@ -248,9 +248,11 @@ class Fitted:
         places = known.find_all(given)
         unknown = np.flatnonzero(places < 0)
         if len(unknown):
+            one = given[int(unknown[0])]
+            named = axis == 1 and self._id_of(one) in known
             warn_caller(
                 f"{len(unknown):,} of {len(given):,} {what} are unknown to the model and were skipped, such as "
-                f"{given[int(unknown[0])]!r}"
+                f"{one!r}{f', which is a name: tables have ids, here {self._id_of(one)!r}' if named else ''}"
             )
         entries = counts.matrix.tocoo()
         rows, columns = (places[entries.row], entries.col) if axis == 0 else (entries.row, places[entries.col])
