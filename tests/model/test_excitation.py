@@ -129,7 +129,8 @@ def test_pairs_have_the_variance_of_both_parts() -> None:
     x = np.log1p(matrix[5]) / np.sqrt((matrix[5] > 0).sum()) / excitation.scale
     sources, strength = excitation.of_item(excited)
     mass, less = excitation.mass, (1.0 + excitation.mass / 25.0) ** -0.2
-    rate = 20.0 * (1.0 + np.sqrt(mass / 25.0)) + mass  # the prior is worth 40 users at 25
+    worth = 40.0 * np.sqrt((matrix.sum(axis=1) > 0).sum() / 1500.0)  # users, at 25, where there are few
+    rate = 0.5 * worth * (1.0 + np.sqrt(mass / 25.0)) + mass
     of_excitation = x[sources] ** 2 * strength * (less / (less @ mass / mass.sum()) / rate)[sources]
     assert of_excitation.sum() > 0.0
     assert found.variance[0] == pytest.approx(excitation.share**2 * alone.variance[0] + of_excitation.sum(), rel=1e-5)

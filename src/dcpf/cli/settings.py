@@ -17,7 +17,9 @@ class Settings:
 
     components: Annotated[
         int | None,
-        typer.Option(help="Length of a user's and an item's vector. 0 is popularity alone.  [default: 50]"),
+        typer.Option(
+            help="Length of a user's and an item's vector. 0 is popularity instead of factors.  [default: 50]"
+        ),
     ] = None
     neighbors: Annotated[
         int | None,
@@ -36,8 +38,8 @@ class Settings:
     neighbor_prior: Annotated[
         float | None,
         typer.Option(
-            help="How many users must have an item before they count as much as the prior on what it excites.  "
-            "[default: 40]"
+            help="How many users must have an item before they count as much as the prior on what it excites, "
+            "if there are 1,500 users or more.  [default: 40]"
         ),
     ] = None
     shape_prior: Annotated[

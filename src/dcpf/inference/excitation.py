@@ -49,6 +49,7 @@ SHARE = 0.15  # of what the factors expect that they keep
 _SHRINKAGE = 5.0  # users: how sure it must be that two items go together
 _AS_SOURCE, _AS_TARGET = 0.55, 0.4  # powers of popularity by which that is divided
 _TYPICAL = 25.0  # users of an item: the prior is worth as many as was asked for there, and beyond it is popular
+_MANY = 1500.0  # users in all: the prior is worth less where there are fewer, by the root of their number
 _DISCOUNT = 0.2  # power of popularity by which strengths are divided when they have been learned
 _WEAK = 0.25  # of the sessions that excitation brings: the weakest strengths that bring no more are left out
 _DENSE = 1.7  # targets to a line of places, above which they are read by lines
@@ -198,7 +199,8 @@ def learn_excitation(
 
     A strength has the prior Gamma(1 + m_j mean, m_j), where m_j is in users who have the source, and a mean that is
     proportional to how much more than by chance those who have the source are into the item. m_j is `weight` for a
-    source that 25 users have; half of it is the same for all, and half grows with the root of the source's users.
+    source that 25 users have; half of it is the same for all, and half grows with the root of the source's users. Of
+    fewer than 1,500 users in all it is less, by the root of their number: there it would drown what they say.
     Over all users and items the means expect as many sessions as there are stored entries, less the share of the
     factors. What is learned is the mode of the posterior; popular sources then lose a part of it, and others gain. A
     few iterations with all sources that were chosen tell which are strong; only these stay, and their means expect as
@@ -211,6 +213,8 @@ def learn_excitation(
     scale = float(unscaled.x.mean(dtype=np.float64)) if matrix.nnz else 1.0
     given = exciting(matrix, scale)
     mass = np.bincount(matrix.indices, weights=given.x, minlength=items).astype(np.float64, copy=False)
+    users = int(np.count_nonzero(np.diff(matrix.indptr)))
+    weight *= math.sqrt(min(1.0, max(users, 1) / _MANY))
     growth = 0.5 * weight / math.sqrt(_TYPICAL)
     counts = distinct(matrix.data)
     coded, tables = (*columns, codes_of(counts, by_item.data)), Tables(counts, threads, learn_shape=False)

@@ -67,7 +67,7 @@ class DCPF(
     neighbor_prior : float
         How many users must have an item before what they do counts as much as the prior on what it excites: that
         items which go together excite each other. So much it is for an item that 25 users have, and more for one that
-        many have.
+        many have. Of fewer than 1,500 users in all it is less, by the root of their number.
     shape_prior : float or (float, float)
         Shape of the gamma priors of W and H; less than 1 makes vectors sparse.
     learn_element : bool
