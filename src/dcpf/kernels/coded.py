@@ -79,16 +79,15 @@ def strength_of(code: int, coding: Coding) -> np.float32:
     return single_of_bits(code << coding.spare)
 
 
-def _add_line(typing_context: Any, x: Any, codes: Any, first: Any, out: Any, line: Any) -> Any:
+def _add_line(typing_context: Any, weight: Any, codes: Any, first: Any, out: Any, line: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lines = Lines(context, builder, types.float32, PLACES)
         bits, small = (ir.VectorType(ir.IntType(size), PLACES) for size in (32, 16))
         row = builder.gep(lines.array(codes, arguments[1]).data, [arguments[2]])
         code = builder.load(builder.bitcast(row, small.as_pointer()), align=2)
         moved = builder.shl(builder.zext(code, bits), ir.Constant(bits, [_SPARE] * PLACES))
-        product = builder.fmul(
-            lines.all_of(arguments[0]), builder.bitcast(moved, lines.vector)
-        )  # not fused with the sum
+        x, strengths = lines.all_of(arguments[0]), builder.bitcast(moved, lines.vector)
+        product = builder.fmul(x, strengths)  # which may not be fused with the sum
         sums = lines.array(out, arguments[3]).data
         lines.store(lines.plus(product, lines.load(sums, arguments[4])), sums, arguments[4])
         return context.get_dummy_value()
