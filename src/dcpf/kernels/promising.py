@@ -42,14 +42,15 @@ def rank_promising(
 
 @step
 def promising(mine: Row, tiled: Tiled, least: float, reaches: Reaches, out: Integers) -> int:
-    """The places whose scores can be this large, ascending; how many, or -1 if `out` is too short for them."""
+    """The places whose scores can be this large, ascending; how many, or -1 if `out` is too short for them.
+
+    No level is below 0: one of minus infinity would be reached by places that are hidden.
+    """
     tiles, bounds = reaches
     reach_of_all(mine, tiled.group_peaks, len(tiled.group_peaks), reaches)
     n_tiles, size = 0, 0
     for group in range(len(tiled.group_peaks)):
-        level = np.float32(
-            max(0.0, least - mine.unit * np.float64(bounds[group]))
-        )  # no -inf, which hidden places have
+        level = np.float32(max(0.0, least - mine.unit * np.float64(bounds[group])))
         n_tiles = put_down(reaching(mine.tops, group, level), group, tiles, n_tiles)
     reach_of(mine, tiled.peaks, n_tiles, reaches)
     for c in range(n_tiles):
