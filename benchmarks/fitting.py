@@ -25,8 +25,8 @@ from dcpf import elements
 from dcpf.counts import count_matrix
 from dcpf.inference import momentum, vbem
 from dcpf.inference.data import Data
-from dcpf.inference.settings import Settings
-from dcpf.inference.users import Users, random_start
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.kernels.threads import Threads
 
 WITHIN = 1e-4  # of the reference bound
@@ -57,8 +57,8 @@ def run(matrix: sparse.csr_array, components: int, seed: int, threads: Threads, 
     began = time.perf_counter()
     data = Data.from_matrix(matrix)
     start = random_start(data, components, np.random.default_rng(seed), np.dtype("float32"))
-    settings = Settings((0.3, 0.3), learn_element=True, learn_rates=True)
-    ascent = vbem.Ascent(Users(data, settings, threads), elements.get(ELEMENT), settings, threads)
+    settings = FitSettings((0.3, 0.3), learn_element=True, learn_rates=True)
+    ascent = vbem.Ascent(LocalBlocks(data, settings, threads), elements.get(ELEMENT), settings, threads)
     visit = ascent.begin(start, elements.get(ELEMENT))
     trace = Trace([], [])
     for state in itertools.islice((momentum.accelerate if fast else vbem.iterate)(ascent, visit), most):

@@ -22,8 +22,8 @@ from benchmarks.timing import median_seconds, table
 from dcpf import elements
 from dcpf.counts import count_matrix
 from dcpf.inference.data import Data
-from dcpf.inference.settings import Settings
-from dcpf.inference.users import Users, random_start
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.vbem import Ascent, iterate
 from dcpf.kernels.threads import Threads
 
@@ -38,8 +38,8 @@ def dcpf_iteration(
     """One iteration of the fit, bound and learning of all parameters included."""
     data = Data.from_matrix(count_matrix(matrix))
     start = random_start(data, components, np.random.default_rng(0), np.dtype(dtype))
-    settings = Settings((0.3, 0.3), learn_element=True, learn_rates=True)
-    ascent = Ascent(Users(data, settings, threads), elements.get(element), settings, threads)
+    settings = FitSettings((0.3, 0.3), learn_element=True, learn_rates=True)
+    ascent = Ascent(LocalBlocks(data, settings, threads), elements.get(element), settings, threads)
     states = iterate(ascent, ascent.begin(start, elements.get(element)))
     for _ in range(WARM_UP):
         next(states)

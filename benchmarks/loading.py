@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf import DCPF, Counts
-from dcpf.inference.updates import Gammas
+from dcpf.inference.gammas import GammaPosterior
 
 _ASK = """
 import sys, time
@@ -59,7 +59,7 @@ def drawn_model(users: int, items: int, components: int) -> DCPF:
     counts = Counts.from_matrix(sparse.csr_array(entries, shape=(users, items)), *ids)
     small.users_, small.items_, small.names_, small.history_ = counts.users, counts.items, None, counts.matrix
     W, H = (
-        Gammas(rng.random((size, components), dtype=np.float32), np.ones(size), np.ones(components))
+        GammaPosterior(rng.random((size, components), dtype=np.float32), np.ones(size), np.ones(components))
         for size in (users, items)
     )
     small._keep(W, H)

@@ -17,7 +17,7 @@ from benchmarks.timing import table
 from dcpf import DCPF
 from dcpf.counts import count_matrix
 from dcpf.inference.data import Data
-from dcpf.inference.users import Users
+from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
 
@@ -31,7 +31,7 @@ def whole_bound(model: DCPF, matrix: sparse.csr_array) -> float:
     """The bound of all counts with the users folded in."""
     W = model._fold_in(matrix)
     with Threads() as threads:
-        users = Users(Data.from_matrix(matrix), model._settings_, threads)
+        users = LocalBlocks(Data.from_matrix(matrix), model._settings_, threads)
         ascent = Ascent(users, model.element_, model._settings_, threads)
         return ascent.visit(Point(model.element_, W, model.item_posterior_)).bound
 

@@ -12,7 +12,8 @@ import dcpf
 from dcpf.inference import vbem
 from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import sessions_of
-from dcpf.inference.updates import Factors, Gammas, update_factors
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.updates import GammaMoments, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
 
@@ -45,11 +46,11 @@ def test_sessions_rise_with_the_rate_from_one_to_the_count_at_any_rate_of_a_floa
     counts = np.array([1, 2, 3, 64, 65, 1000, 352_698, LARGEST])
     matrix = sparse.csr_array(np.tile(counts, (len(log_rates), 1)))
     certain = 1e12  # a shape so large that exp(E[log w]) is E[w]
-    W = Gammas(np.full((len(log_rates), 1), certain), certain / np.exp(log_rates / 2.0), np.zeros(1))
+    W = GammaPosterior(np.full((len(log_rates), 1), certain), certain / np.exp(log_rates / 2.0), np.zeros(1))
     found = []
     for half in (log_rates / 2.0, -log_rates / 2.0):  # rates up to e^690, and down to e^-690
         rate = float(np.exp(-half[-1]))
-        H = Gammas(np.full((len(counts), 1), certain), np.full(len(counts), certain * rate), np.zeros(1))
+        H = GammaPosterior(np.full((len(counts), 1), certain), np.full(len(counts), certain * rate), np.zeros(1))
         with Threads(1) as threads:
             users, items = (update_factors(q, 0.3, threads) for q in (W, H))
             mean = sessions_of(Rows.from_matrix(matrix), users, items, dcpf.elements.get(element), threads)
@@ -91,7 +92,7 @@ def test_a_factor_that_is_not_finite_ends_the_fit_with_the_iteration_named_and_t
     real = vbem.update_factors
     reached = {"iterations": 0}
 
-    def damaged(*arguments: object) -> Factors:
+    def damaged(*arguments: object) -> GammaMoments:
         found = real(*arguments)  # type: ignore[arg-type]
         if reached["iterations"] >= 3:
             found.geometric[7, 0] = bad

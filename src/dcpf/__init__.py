@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dcpf import distributed, elements
-    from dcpf.adapters.session_counts import SessionCounts
+    from dcpf.model import FittedModel
     from dcpf.counts import Counts, InvalidCounts, UnknownId
     from dcpf.evaluation import evaluate, log_likelihood
     from dcpf.model import DCPF, load

@@ -48,6 +48,11 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.console.print(line, soft_wrap=True)
 
+    def phase(self, part: str) -> None:
+        """Say which part is learned from here on."""
+        if self._bar is not None and self._first is not None:
+            self._task = self._bar.add_task(f"learning {part}", total=None)
+
     def show(self, iteration: Iteration, *, last: bool) -> None:
         """Show where the fit has arrived."""
         if self._bar is not None:

@@ -6,8 +6,8 @@ import pytest
 import dcpf
 from dcpf.inference.data import Data
 from dcpf.inference.momentum import _LARGEST, accelerate
-from dcpf.inference.settings import Settings
-from dcpf.inference.users import Users, random_start
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.vbem import Ascent, Point, Visit, iterate
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
@@ -49,8 +49,8 @@ def test_the_state_has_the_bound_that_is_told() -> None:
     model = fitted(max_iter=30)
     data = Data.from_matrix(model.history_)
     with Threads(1) as threads:
-        settings = Settings((0.3, 0.3), True, True)
-        ascent = Ascent(Users(data, settings, threads), model.element_, settings, threads)
+        settings = FitSettings((0.3, 0.3), True, True)
+        ascent = Ascent(LocalBlocks(data, settings, threads), model.element_, settings, threads)
         again = ascent.visit(Point(model.element_, model.user_posterior_, model.item_posterior_))
     assert again.bound == pytest.approx(model.bounds_[-1], rel=1e-12)
 
@@ -74,8 +74,8 @@ def test_a_push_that_lowers_the_bound_is_taken_back() -> None:
     data, element = Data.from_matrix(COUNTS), dcpf.elements.get("geometric")
     start = random_start(data, 3, np.random.default_rng(0), np.dtype("float64"))
     with Threads(1) as threads:
-        settings = Settings((0.3, 0.3), True, True)
-        users = Users(data, settings, threads)
+        settings = FitSettings((0.3, 0.3), True, True)
+        users = LocalBlocks(data, settings, threads)
         ascents = [kind(users, element, settings, threads) for kind in (Ascent, Suspicious)]
         plain = iterate(ascents[0], ascents[0].begin(start, element))
         wary = accelerate(ascents[1], ascents[1].begin(start, element))

@@ -9,10 +9,11 @@ from tests.kernels.compiled import look_up
 import dcpf
 from dcpf.counts import count_matrix
 from dcpf.inference.data import Data
-from dcpf.inference.settings import Settings
+from dcpf.inference.settings import FitSettings
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.updates import Factors, Gammas, bound, column_means, local_step, update_factors, update_rates
-from dcpf.inference.users import Users, random_start
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.updates import GammaMoments, bound, column_means, local_step, update_factors, update_rates
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.vbem import Ascent, converged, iterate
 from dcpf.kernels.threads import Threads
 
@@ -37,7 +38,7 @@ def sessions(element: dcpf.elements.Element, y: int, lam: float) -> tuple[float,
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_local_step_shares_the_sessions_out_among_the_components(name: str) -> None:
     element = dcpf.elements.get(name)
-    W, H = Factors.start(W0), Factors.start(H0)
+    W, H = GammaMoments.start(W0), GammaMoments.start(H0)
     user_shape, item_shape = np.empty_like(W0), np.empty_like(H0)
     with Threads(2) as threads:
         tables, shapes, nowhere = (
@@ -64,7 +65,7 @@ def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
     element = dcpf.elements.ShiftedNegativeBinomial(0.6, 0.7)
     with Threads(1) as threads:
         tables = Tables(DATA.counts, threads, learn_shape=True)
-        W, H = Factors.start(W0), Factors.start(H0)
+        W, H = GammaMoments.start(W0), GammaMoments.start(H0)
         shapes = (np.empty_like(W0), np.empty_like(H0))
         local = local_step(DATA.blocks[0], W, H, element, PRIOR, (0.0, 0.0), tables, shapes, threads)
     total = 0.0
@@ -79,7 +80,7 @@ def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
 
 
 def test_factors_are_the_moments_of_the_gamma_posterior() -> None:
-    q = Gammas(RNG.gamma(2.0, 1.0, (9, K)), RNG.gamma(2.0, 1.0, 9), RNG.gamma(2.0, 1.0, K))
+    q = GammaPosterior(RNG.gamma(2.0, 1.0, (9, K)), RNG.gamma(2.0, 1.0, 9), RNG.gamma(2.0, 1.0, K))
     with Threads(2) as threads:
         factors = update_factors(q, 0.3, threads)
     rate = q.row_rate[:, None] + q.column_rate
@@ -112,8 +113,8 @@ def test_bound_is_the_expected_log_joint_and_the_entropy_written_out(name: str) 
     """E[log p(y|n)] + E[log p(n, c | w, h)] + H[q(n, c)] collected term by term at the optimum of q(n, c)."""
     element = dcpf.elements.get(name)
     with Threads(1) as threads:
-        settings = Settings(PRIOR, False, True)
-        ascent = Ascent(Users(DATA, settings, threads), element, settings, threads)
+        settings = FitSettings(PRIOR, False, True)
+        ascent = Ascent(LocalBlocks(DATA, settings, threads), element, settings, threads)
         state = next(iterate(ascent, ascent.begin((W0, H0), element)))
         W, H = update_factors(state.W, PRIOR[0], threads), update_factors(state.H, PRIOR[1], threads)
     lam = W.geometric @ H.geometric.T

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dcpf
 from dcpf.inference import data as inference_data
-from dcpf.inference.updates import Gammas
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.vbem import Point
 from dcpf.model import checkpoint as checkpoints
 from dcpf.model.checkpoint import Checkpoint, Position, pack, unpack
@@ -448,7 +448,7 @@ def test_whatever_a_position_is_made_of_comes_back() -> None:
         push: float | None
 
     rng = np.random.default_rng(0)
-    gammas = [Gammas(rng.random((3, 2)).astype("f4"), rng.random(3), rng.random(2)) for _ in range(2)]
+    gammas = [GammaPosterior(rng.random((3, 2)).astype("f4"), rng.random(3), rng.random(2)) for _ in range(2)]
     point = Richer(dcpf.elements.Logarithmic(0.1 + 0.2), *gammas, Sparse(rng.random(4), np.arange(4)), None, 1 / 3)
     arrays, plain = pack(point)
     assert set(plain) == {"element", "T", "push"}

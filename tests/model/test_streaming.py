@@ -11,7 +11,7 @@ import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Data
 from dcpf.inference.stochastic import learning_rate
-from dcpf.inference.users import Users
+from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
@@ -34,7 +34,7 @@ def whole_bound(model: dcpf.DCPF) -> float:
     W = model._fold_in(model.history_)
     with Threads(1) as threads:
         ascent = Ascent(
-            Users(Data.from_matrix(model.history_), model._settings_, threads),
+            LocalBlocks(Data.from_matrix(model.history_), model._settings_, threads),
             model.element_,
             model._settings_,
             threads,

@@ -9,7 +9,8 @@ import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import sessions_of
-from dcpf.inference.updates import Gammas, update_factors
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.updates import update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
 
@@ -23,7 +24,9 @@ def fitted(counts: object = COUNTS, **parameters: object) -> dcpf.DCPF:
     return dcpf.DCPF(**settings).fit(counts)  # type: ignore[arg-type]
 
 
-def one_step(model: dcpf.DCPF, W: Gammas, H: Gammas, counts: sparse.csr_array, prior: float) -> np.ndarray:
+def one_step(
+    model: dcpf.DCPF, W: GammaPosterior, H: GammaPosterior, counts: sparse.csr_array, prior: float
+) -> np.ndarray:
     """E[w] after one more update of q(w) with H fixed, by the paper's formulas in numpy."""
     from scipy.special import digamma
 
@@ -49,7 +52,7 @@ def test_new_users_are_where_a_fit_with_fixed_items_would_bring_them() -> None:
     rows = slice(65, 80)
     np.testing.assert_allclose(model.user_factors[rows], model.transform(rest), rtol=1e-12)
     W = model.user_posterior_
-    here = Gammas(W.shape[rows], W.row_rate[rows], W.column_rate)
+    here = GammaPosterior(W.shape[rows], W.row_rate[rows], W.column_rate)
     stepped = one_step(model, here, model.item_posterior_, rest.matrix, 0.3)
     np.testing.assert_allclose(stepped, model.user_factors[rows], rtol=1e-5, atol=1e-6)
 
@@ -62,7 +65,7 @@ def test_new_items_are_where_a_fit_with_fixed_users_would_bring_them() -> None:
     assert list(model.items_) == ITEMS
     assert model.n_features_in_ == 60
     H = model.item_posterior_
-    here = Gammas(H.shape[45:], H.row_rate[45:], H.column_rate)
+    here = GammaPosterior(H.shape[45:], H.row_rate[45:], H.column_rate)
     by_item = sparse.csr_array(COUNTS.matrix[:, 45:].T)
     stepped = one_step(model, here, model.user_posterior_, by_item, 0.3)
     np.testing.assert_allclose(stepped, model.item_factors[45:], rtol=5e-5, atol=1e-6)
@@ -184,7 +187,7 @@ def test_a_warm_start_keeps_who_is_known_when_users_and_items_come_and_go() -> N
 
 
 def test_rows_of_the_same_mean_fit_any_column_rate() -> None:
-    q = Gammas(np.array([[1.0, 2.0]]), np.array([0.5]), np.array([1.0, 3.0]))
+    q = GammaPosterior(np.array([[1.0, 2.0]]), np.array([0.5]), np.array([1.0, 3.0]))
     moved = q.with_column_rate(np.array([2.0, 5.0]))
     np.testing.assert_allclose(moved.mean, q.mean)
     np.testing.assert_array_equal(moved.column_rate, [2.0, 5.0])

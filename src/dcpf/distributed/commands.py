@@ -7,7 +7,7 @@ same bits: from the start, or from what was kept last.
 from dataclasses import dataclass
 
 from dcpf.elements import Element
-from dcpf.inference.users import Draw
+from dcpf.inference.blocks import Draw
 
 
 @dataclass(frozen=True, slots=True)

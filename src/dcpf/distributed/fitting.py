@@ -22,8 +22,8 @@ from dcpf.distributed.shelf import shelf, sweep
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.distributed.users import RemoteUsers, Times
 from dcpf.distributed.worker import Plan
-from dcpf.inference.updates import Gammas
-from dcpf.inference.users import random_start
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.blocks import random_start
 from dcpf.inference.vbem import Ascent, State
 from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF
@@ -130,7 +130,9 @@ def _bring_all(model: DCPF, reached: Position, users: RemoteUsers, counts: Count
     model._take_over(counts, model._settings(), state, reached.bounds)
 
 
-def _bring_items(model: DCPF, reached: Position, average: Gammas, items: Catalogue, manifest: Manifest) -> None:
+def _bring_items(
+    model: DCPF, reached: Position, average: GammaPosterior, items: Catalogue, manifest: Manifest
+) -> None:
     """Give the model items and parameters, and one user who stands for all that stay elsewhere."""
     state = replace(reached.state, W=average, last=None)
     model._take_over_items(items, summary(manifest), model._settings(), state, reached.bounds)

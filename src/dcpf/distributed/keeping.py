@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dcpf.distributed.storage import Folder
 from dcpf.distributed.users import Remote, RemoteUsers
 from dcpf.elements import Element
-from dcpf.inference.updates import Gammas
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.vbem import Point, State
 from dcpf.model.checkpoint import Checkpoint, Position
 
@@ -29,7 +29,7 @@ class KeptPoint:
 
     element: Element
     W: KeptUsers
-    H: Gammas
+    H: GammaPosterior
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from dcpf.distributed.manifest import Manifest
 from dcpf.distributed.placing import Places
 from dcpf.distributed.worker import Answer, Items, Plan, Task
 from dcpf.elements import Element
-from dcpf.inference.adding import Sum
-from dcpf.inference.updates import Factors, Gammas
-from dcpf.inference.users import Draw, Sums
+from dcpf.inference.blocks import PairwiseSum
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.updates import GammaMoments
+from dcpf.inference.blocks import Draw, Sums
 
 _TICK = 1.0  # seconds after which to look whether all workers are still there
 _STALLED = 60.0  # seconds without any answer, beyond what rounds take, after which all is asked for again
@@ -60,8 +61,8 @@ class _Round:
     commands: list[Command]
     before: int  # commands that blocks have done before
     left: set[int]  # blocks that have not answered yet
-    total: Sum
-    given: dict[int, Gammas] = field(default_factory=dict)
+    total: PairwiseSum
+    given: dict[int, GammaPosterior] = field(default_factory=dict)
     anew: set[int] = field(default_factory=set)  # blocks that must be made again
     asked: dict[Any, "_Asked"] = field(default_factory=dict)  # by future
     compute: dict[str, float] = field(default_factory=dict)
@@ -95,14 +96,14 @@ class RemoteUsers:
         self._dtype: Any = None  # of factors
         self._put: dict[int, Any] = {}  # where they are on the cluster
 
-    def begin(self, start: NDArray[np.floating] | Draw, H: Factors, element: Element) -> tuple[Remote, Sums]:
+    def begin(self, start: NDArray[np.floating] | Draw, H: GammaMoments, element: Element) -> tuple[Remote, Sums]:
         """A visit to the start E[W]."""
         if not isinstance(start, Draw):
             raise ValueError("a distributed fit starts at random: init and warm_start are for one machine")
         W = self._new()
         return W, self._visit(Begin(start, self._keep_items(H), element, W.number))
 
-    def visit(self, W: Remote, H: Factors, element: Element) -> tuple[Remote, Sums]:
+    def visit(self, W: Remote, H: GammaMoments, element: Element) -> tuple[Remote, Sums]:
         """The sums at a point, and the q(W) that the next update gives."""
         out = self._new()
         return out, self._visit(Visit(W.number, self._keep_items(H), element, out.number))
@@ -113,17 +114,17 @@ class RemoteUsers:
         self._queue.append(Beyond(new.number, old.number, push, out.number))
         return out
 
-    def fetch(self, W: Remote) -> Gammas:
+    def fetch(self, W: Remote) -> GammaPosterior:
         """Bring a q(W) here."""
         given = self._run([Give(W.number)]).given
         blocks = [given[number] for number in sorted(given)]
-        return Gammas(
+        return GammaPosterior(
             np.concatenate([one.shape for one in blocks]),
             np.concatenate([one.row_rate for one in blocks]),
             blocks[0].column_rate,
         )
 
-    def export(self, W: Remote, folder: str) -> Gammas:
+    def export(self, W: Remote, folder: str) -> GammaPosterior:
         """Have the workers write E[W] as tables. Gives the q(w) of a user who is what users are on average."""
         given = self._run([Export(W.number, folder)]).given
         weights = np.array([block.users for block in self._manifest.blocks]) / self._manifest.users
@@ -133,7 +134,7 @@ class RemoteUsers:
             for values in ([one.mean for one in blocks], [one.row_rate for one in blocks])
         )
         column_rate = blocks[0].column_rate
-        return Gammas((mean * (rate + column_rate)).astype(self._dtype), np.asarray(rate), column_rate)
+        return GammaPosterior((mean * (rate + column_rate)).astype(self._dtype), np.asarray(rate), column_rate)
 
     def keep(self, folder: str) -> None:
         """Have the workers write all that they know. From then on lost blocks are made again from there."""
@@ -170,7 +171,7 @@ class RemoteUsers:
         weakref.finalize(handle, self._forgotten.append, number)
         return handle
 
-    def _keep_items(self, H: Factors) -> int:
+    def _keep_items(self, H: GammaMoments) -> int:
         self._dtype = H.geometric.dtype
         number = max(self._items, default=0) + 1
         self._items[number] = (np.ascontiguousarray(H.geometric[:, : len(H.column_means)]), H.column_means)
@@ -187,7 +188,7 @@ class RemoteUsers:
         self._queue.clear()
         self._forgotten.clear()
         size = len(self._manifest.blocks)
-        now = _Round(commands, self._done, set(range(size)), Sum(size))
+        now = _Round(commands, self._done, set(range(size)), PairwiseSum(size))
         now.anew |= self._nowhere
         self._nowhere.clear()
         self._log += commands

@@ -18,11 +18,12 @@ from dcpf.distributed.engine import threads_here
 from dcpf.distributed.manifest import column_of_ids, manifest_of, read_block
 from dcpf.distributed.storage import Folder
 from dcpf.elements import Element
-from dcpf.inference.adding import Part, Sum
+from dcpf.inference.blocks import BlockSums, PairwiseSum
 from dcpf.inference.data import Block, whole_block
-from dcpf.inference.settings import Settings
-from dcpf.inference.updates import Factors, Gammas, beyond, update_factors
-from dcpf.inference.users import BlockSweep
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.updates import GammaMoments, beyond, update_factors
+from dcpf.inference.blocks import BlockSweep
 from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 
@@ -37,7 +38,7 @@ class Plan:
     fit: str  # tells it from all others
     prepared: str  # the address of the folder with the blocks
     source: str  # what they were prepared from
-    settings: Settings
+    settings: FitSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ class Task:
 class Answer:
     """What the blocks of a worker have come to."""
 
-    nodes: dict[tuple[int, int], Part]  # of a sum over blocks
+    nodes: dict[tuple[int, int], BlockSums]  # of a sum over blocks
     done: list[int]
     lost: list[int]  # blocks that this worker does not have, or not in the state that was expected
-    given: dict[int, Gammas]
+    given: dict[int, GammaPosterior]
     seconds: float  # spent computing
 
 
@@ -70,7 +71,7 @@ class _State:
     block: Block
     users: slice
     commands: int = 0
-    W: dict[int, Gammas] = field(default_factory=dict)
+    W: dict[int, GammaPosterior] = field(default_factory=dict)
 
 
 class _Blocks:
@@ -94,13 +95,13 @@ class _Blocks:
         return _State(known.block, known.users)
 
     def run(
-        self, number: int, state: _State, command: Command, items: dict[int, Factors]
-    ) -> tuple[Part | None, Gammas | None]:
+        self, number: int, state: _State, command: Command, items: dict[int, GammaMoments]
+    ) -> tuple[BlockSums | None, GammaPosterior | None]:
         """Do one command. A visit gives what the block adds to the sums, `Give` what it asks for."""
         W, prior = state.W, self.plan.settings.shape_prior[0]
         match command:
             case Begin(start, at, element, out):
-                factors = Factors.start(start.of(state.users))
+                factors = GammaMoments.start(start.of(state.users))
                 return self._visit(
                     number, state, factors, np.ones(len(factors.row_means)), items[at], element, out
                 ), None
@@ -124,13 +125,13 @@ class _Blocks:
         return None, None
 
     def _visit(
-        self, number: int, state: _State, W: Factors, rates: Doubles, H: Factors, element: Element, out: int
-    ) -> Part:
+        self, number: int, state: _State, W: GammaMoments, rates: Doubles, H: GammaMoments, element: Element, out: int
+    ) -> BlockSums:
         shape = np.empty((len(rates), len(H.column_means)), H.geometric.dtype)
-        state.W[out] = Gammas(shape, rates, H.column_means)
+        state.W[out] = GammaPosterior(shape, rates, H.column_means)
         return self.sweep.visit(number, state.block, W, H, element, state.W[out])
 
-    def _export(self, folder: Folder, number: int, W: Gammas) -> Gammas:
+    def _export(self, folder: Folder, number: int, W: GammaPosterior) -> GammaPosterior:
         """Write E[W]. Gives what the users of the block have on average."""
         ids, _ = read_block(self.folder, self.manifest, number)
         mean = W.mean
@@ -138,7 +139,7 @@ class _Blocks:
         table = pl.DataFrame({"user": column_of_ids(ids), "factors": pl.Series(mean, dtype=kind)})
         folder.write_table(f"users-{number:05}.parquet", table)
         rate = W.row_rate.mean(keepdims=True)
-        return Gammas(
+        return GammaPosterior(
             mean.mean(axis=0, dtype=np.float64, keepdims=True) * (rate + W.column_rate), rate, W.column_rate
         )
 
@@ -156,7 +157,7 @@ def advance(plan: Plan, task: Task, items: dict[int, Items]) -> Answer:
         for number in here.states.keys() - set(task.own):
             del here.states[number]
         factors = {at: _factors(*one) for at, one in items.items()}
-        answer, total = Answer({}, [], [], {}, 0.0), Sum(len(here.manifest.blocks))
+        answer, total = Answer({}, [], [], {}, 0.0), PairwiseSum(len(here.manifest.blocks))
         for number in task.blocks:
             state = here.make(number) if task.anew else here.states.pop(number, None)
             if state is None or not (task.anew or state.commands == task.before):
@@ -190,23 +191,23 @@ def end(fit: str) -> None:
         _fits.pop(fit, None)
 
 
-def _factors(geometric: NDArray[np.floating], column_means: NDArray[np.float64]) -> Factors:
+def _factors(geometric: NDArray[np.floating], column_means: NDArray[np.float64]) -> GammaMoments:
     """Item factors as they come over the wire, with rows that start lines of the cache."""
-    return Factors(aligned_copy(geometric), np.empty(0), np.array(column_means), 0.0)
+    return GammaMoments(aligned_copy(geometric), np.empty(0), np.array(column_means), 0.0)
 
 
-def _keep(folder: Folder, number: int, W: dict[int, Gammas]) -> None:
+def _keep(folder: Folder, number: int, W: dict[int, GammaPosterior]) -> None:
     arrays: dict[str, Any] = {}
     for one, gammas in W.items():
         arrays |= {f"{one}.{name}": getattr(gammas, name) for name in ("shape", "row_rate", "column_rate")}
     folder.write_arrays(_name(number), arrays)
 
 
-def _recall(folder: Folder, number: int) -> dict[int, Gammas]:
+def _recall(folder: Folder, number: int) -> dict[int, GammaPosterior]:
     arrays = folder.read_arrays(_name(number))
     numbers = {int(name.split(".")[0]) for name in arrays}
     return {
-        one: Gammas(*(np.array(arrays[f"{one}.{name}"]) for name in ("shape", "row_rate", "column_rate")))
+        one: GammaPosterior(*(np.array(arrays[f"{one}.{name}"]) for name in ("shape", "row_rate", "column_rate")))
         for one in numbers
     }
 

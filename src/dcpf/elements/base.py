@@ -214,6 +214,19 @@ class Element(ABC):
         del threads  # for elements that bring a kernel of their own
         return np.stack([self._cumulants_of(int(y), log_rates) for y in counts])
 
+    def expected_sessions(self, counts: NDArray[np.integer], rates: Floats) -> Floats:
+        """E[n] behind each count, whose sessions come at this rate: summed term by term, for a few thousand counts.
+
+        Fits and long lists of counts look E[n] up in tables instead.
+        """
+        if self.limit is not None:
+            return counts.astype(np.float64) if self.limit == "raw" else np.ones(len(counts))
+        found = np.ones(len(counts))
+        for y in np.unique(counts[counts > 1]).tolist():
+            here = counts == y
+            found[here] += self._cumulants_of(y, np.log(rates[here]) - self.c)[:, 1]
+        return found
+
     def _cumulants_of(self, y: int, t: Floats) -> Floats:
         """The cumulants of one count by summing the terms n t + log h(y, n) - log n!."""
         n = _all_sessions(y, len(t)) if y <= _ALL_TERMS else self._window(y, t)

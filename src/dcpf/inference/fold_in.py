@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from dcpf.elements import Element
 from dcpf.inference.data import Rows
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.updates import Factors, Gammas
+from dcpf.inference.updates import GammaMoments
 from dcpf.kernels.fold_in import fold_in_rows, sessions_at_entries, sessions_at_rates
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
@@ -20,7 +21,7 @@ _TOL = 1e-6
 
 def fold_in(
     data: Rows,
-    items: Factors,
+    items: GammaMoments,
     element: Element,
     shape_prior: float,
     rate: float,
@@ -28,7 +29,7 @@ def fold_in(
     threads: Threads,
     max_iter: int = _MAX_ITER,
     tol: float = _TOL,
-) -> Gammas:
+) -> GammaPosterior:
     """q(W) of new users: the same updates with q(H) held fixed.
 
     `rate` is the b_u of a user without entries, and of all users if rates are not learned.
@@ -47,11 +48,11 @@ def fold_in(
         return float(spans[:, 0].min()), float(spans[:, 1].max())
 
     Tables(data.counts, threads, learn_shape=False).run(element, (-c, -c), attempt)
-    return Gammas(shape, rates, items.column_means)
+    return GammaPosterior(shape, rates, items.column_means)
 
 
 def sessions_of(
-    data: Rows, users: Factors, items: Factors, element: Element, threads: Threads
+    data: Rows, users: GammaMoments, items: GammaMoments, element: Element, threads: Threads
 ) -> NDArray[np.float64]:
     """E[n_ui] at the stored entries, by rows, where there are factors alone."""
     return _sessions(data, element, sessions_at_entries, (users.geometric, items.geometric), threads)

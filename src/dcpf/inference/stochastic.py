@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.elements import Element, Totals
+from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.data import Data, Rows
 from dcpf.inference.fold_in import fold_in
-from dcpf.inference.settings import Settings
-from dcpf.inference.updates import Gammas, bound, update_factors, update_rates
-from dcpf.inference.users import Users
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.updates import bound, update_factors, update_rates
 from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 
@@ -33,7 +34,7 @@ class Stream:
     """What batches have come to so far."""
 
     element: Element
-    H: Gammas
+    H: GammaPosterior
     totals: Totals  # as they would be over all entries
     passes: float  # how often an entry was seen on average
     bound: float  # of all entries, as the last batch lets expect it
@@ -43,16 +44,16 @@ def begin(element: Element, start: NDArray[np.floating]) -> Stream:
     """q(H) with the means `start`."""
     items, n_components = start.shape
     rate = _CERTAIN / float(start.mean(dtype=np.float64))
-    H = Gammas(start * start.dtype.type(rate), np.ones(items), np.full(n_components, rate))
+    H = GammaPosterior(start * start.dtype.type(rate), np.ones(items), np.full(n_components, rate))
     return Stream(element, H, Totals(0.0, 0.0, 0.0), 0.0, -np.inf)
 
 
 def step(
-    stream: Stream, batch: Data, rows: Rows, entries: int, settings: Settings, threads: Threads
-) -> tuple[Stream, Gammas]:
+    stream: Stream, batch: Data, rows: Rows, entries: int, settings: FitSettings, threads: Threads
+) -> tuple[Stream, GammaPosterior]:
     """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
-    H, users = update_factors(stream.H, aH, threads), Users(batch, settings, threads)
+    H, users = update_factors(stream.H, aH, threads), LocalBlocks(batch, settings, threads)
     undecided = stream.passes < _UNDECIDED
     taken = replace(H, geometric=aligned_copy(stream.H.mean)) if undecided else H
     qW = fold_in(rows, taken, element, aW, 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
@@ -61,7 +62,7 @@ def step(
     passes = stream.passes + share
     rho = learning_rate(passes, share)
     shape = aH + (sums.item_shape - stream.H.shape.dtype.type(aH)) / share
-    q = Gammas(
+    q = GammaPosterior(
         ((1.0 - rho) * stream.H.shape + rho * shape).astype(stream.H.shape.dtype),
         update_rates(H.row_means, aH, len(H.column_means)) if settings.learn_rates else stream.H.row_rate,
         (1.0 - rho) * stream.H.column_rate + rho / share * sums.means,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.tabulate import Tables, natural
 from dcpf.kernels.aligned import aligned_copy, aligned_empty
 from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
@@ -26,41 +27,12 @@ from dcpf.kernels.sweep import (
 from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
 
-_ROWS = 2**13  # whose means are made at a time, so that what lies between in float64 stays in a cache
-
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Gammas:
-    """q(W) or q(H): independent Gamma(shape_uk, row_rate_u + column_rate_k)."""
-
-    shape: Floats
-    row_rate: Doubles  # the prior's rate b_u: the user's activity, the item's popularity
-    column_rate: Doubles  # the sum of the other side's means
-
-    def __getitem__(self, rows: slice) -> "Gammas":
-        """Some of the rows, where they are."""
-        return Gammas(self.shape[rows], self.row_rate[rows], self.column_rate)
-
-    @property
-    def mean(self) -> Floats:
-        """E[w]."""
-        mean = memory.empty(self.shape.shape, self.shape.dtype)
-        for start in range(0, len(mean), _ROWS):
-            rows = slice(start, start + _ROWS)
-            mean[rows] = self.shape[rows] / (self.row_rate[rows, None] + self.column_rate)
-        return mean
-
-    def with_column_rate(self, column_rate: Doubles) -> "Gammas":
-        """Gammas of the same means that can stand among others with this column rate."""
-        rate = self.row_rate[:, None] + column_rate
-        return Gammas((self.mean * rate).astype(self.shape.dtype), self.row_rate, column_rate)
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
+class GammaMoments:
     """What an iteration needs of q(W) or q(H)."""
 
     geometric: Floats  # eW = exp(E[log w]), with columns of zeros at the end that fill a line of the cache
@@ -69,7 +41,7 @@ class Factors:
     bound: float  # sum E[log p(w)] + H[q(w)]
 
     @classmethod
-    def start(cls, means: Floats) -> "Factors":
+    def start(cls, means: Floats) -> "GammaMoments":
         """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
         wide = means.astype(np.float64)
         return cls(aligned_copy(means), wide.sum(axis=1), wide.sum(axis=0), -np.inf)
@@ -94,7 +66,7 @@ def update_rates(row_means: Doubles, shape_prior: float, n_components: int) -> D
     return n_components * shape_prior / row_means
 
 
-def column_means(gammas: Gammas, threads: Threads) -> Doubles:
+def column_means(gammas: GammaPosterior, threads: Threads) -> Doubles:
     """sum_u E[w_uk]."""
     blocks = -(-len(gammas.shape) // BLOCK)
     block_means = np.zeros((blocks, len(gammas.column_rate)))
@@ -103,7 +75,9 @@ def column_means(gammas: Gammas, threads: Threads) -> Doubles:
     return np.asarray(block_means.sum(axis=0))
 
 
-def beyond(new: Gammas, old: Gammas, push: float, shape_prior: float, threads: Threads) -> Gammas:
+def beyond(
+    new: GammaPosterior, old: GammaPosterior, push: float, shape_prior: float, threads: Threads
+) -> GammaPosterior:
     """The gammas that lie beyond `new`, seen from `old`, by `push` of the way between the logarithms of parameters.
 
     No shape is less than that of the prior, since none of an update is.
@@ -116,10 +90,10 @@ def beyond(new: Gammas, old: Gammas, push: float, shape_prior: float, threads: T
         np.maximum(x * (x / before) ** push, np.finfo(np.float64).tiny)
         for x, before in ((new.row_rate, old.row_rate), (new.column_rate, old.column_rate))
     )
-    return Gammas(shape, row_rate, column_rate)
+    return GammaPosterior(shape, row_rate, column_rate)
 
 
-def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Factors:
+def update_factors(gammas: GammaPosterior, shape_prior: float, threads: Threads) -> GammaMoments:
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
     blocks = -(-rows // BLOCK)
@@ -136,13 +110,13 @@ def update_factors(gammas: Gammas, shape_prior: float, threads: Threads) -> Fact
         geometric,
         (block_means, row_means, row_bounds),
     )
-    return Factors(geometric, row_means, block_means.sum(axis=0), float(row_bounds.sum()))
+    return GammaMoments(geometric, row_means, block_means.sum(axis=0), float(row_bounds.sum()))
 
 
 def local_step(
     block: Block,
-    W: Factors,
-    H: Factors,
+    W: GammaMoments,
+    H: GammaMoments,
     element: Element,
     shape_priors: tuple[float, float],
     expected: tuple[float, float],
@@ -172,7 +146,7 @@ def local_step(
     return Local(totals[LOG_EVIDENCE], totals[SESSIONS], totals[SHAPE], span)
 
 
-def bound(W: float, means: Doubles, H: Factors, totals: Totals, log_evidence: float, element: Element) -> float:
+def bound(W: float, means: Doubles, H: GammaMoments, totals: Totals, log_evidence: float, element: Element) -> float:
     """The ELBO with q(N, C) at its optimum: so the local step must have been the last thing done.
 
     W is what q(W) adds to it, means its sum_u E[w_uk].

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.elements import Element
-from dcpf.inference.settings import Settings
-from dcpf.inference.updates import Factors, Gammas, bound, update_factors, update_rates
-from dcpf.inference.users import Draw, Sums, UserSide
+from dcpf.inference.blocks import Blocks, Draw, Sums
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.settings import FitSettings
+from dcpf.inference.updates import GammaMoments, bound, update_factors, update_rates
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.floating]
@@ -21,8 +22,8 @@ class Point:
     """All that an iteration learns: the element, q(W) and q(H)."""
 
     element: Element
-    W: Gammas
-    H: Gammas
+    W: GammaPosterior
+    H: GammaPosterior
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Visit:
     """What was found at a point: the moments of q(H), what all users say, and the q(W) that the next update gives."""
 
     element: Element
-    H: Factors
+    H: GammaMoments
     sums: Sums
-    W: Gammas
+    W: GammaPosterior
     row_rate: NDArray[np.float64]  # bH
     bound: float
 
@@ -52,7 +53,7 @@ class Ascent:
     Users are elsewhere, on the user side: the loop sees sums over them. So `W` is whatever the user side makes of it.
     """
 
-    def __init__(self, users: UserSide, element: Element, settings: Settings, threads: Threads) -> None:
+    def __init__(self, users: Blocks, element: Element, settings: FitSettings, threads: Threads) -> None:
         self.users = users
         self.settings = settings
         self.threads = threads
@@ -60,7 +61,7 @@ class Ascent:
 
     def begin(self, start: tuple[Floats | Draw, Floats], element: Element) -> Visit:
         """A visit to a draw of (E[W], E[H])."""
-        H = Factors.start(start[1])
+        H = GammaMoments.start(start[1])
         W, sums = self.users.begin(start[0], H, element)
         return Visit(element, H, sums, W, np.ones(len(start[1])), -math.inf)
 
@@ -71,7 +72,7 @@ class Ascent:
             bH = update_rates(here.H.row_means, self.settings.shape_prior[1], len(here.H.column_means))
         if self._learn_element:
             element = element.refit(here.sums.totals)
-        return Point(element, here.W, Gammas(here.sums.item_shape, bH, here.sums.next_means))
+        return Point(element, here.W, GammaPosterior(here.sums.item_shape, bH, here.sums.next_means))
 
     def visit(self, point: Point) -> Visit:
         """The local step q(N, C) comes last: the bound needs it at its optimum."""

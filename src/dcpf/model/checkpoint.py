@@ -1,11 +1,9 @@
 """Checkpoints of a fit: where it has arrived, when that is written, and what must agree to go on from there."""
 
 import contextlib
-import dataclasses
 import hashlib
 import os
 import time
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,33 +12,42 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dcpf import __version__, elements
-from dcpf.elements import Element
-from dcpf.inference.vbem import State
-from dcpf.model.fitted import describe_data
-from dcpf.model.plain import element_from_plain, element_to_plain, parameters_to_plain
+from dcpf.inference.vbem import Point, State
+from dcpf.model.packing import pack, register, unpack
+from dcpf.parts import Part
 from dcpf.store import CheckpointFolder, ModelFormatError
 from dcpf.wording import extent
 
 EVERY_ITERATIONS, EVERY_SECONDS = 10, 60.0
 
 # What may be another on the way: it decides when a fit ends and what it tells, not where it goes.
-_FREE = ("max_iter", "tol", "n_jobs", "verbose")
+_FREE = ("max_iter", "tol")
+_OF_THE_RUN = ("n_jobs", "verbose", "callback", "checkpoint", "warm_start")
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """All that a fit needs to go on, to the bit."""
+    """All that a fit needs to continue, to the bit."""
 
-    state: State
+    kind: str  # the part that is being learned
+    state: Any  # of learning it
     bounds: NDArray[np.float64]  # after each iteration so far
+    parts: tuple[Part, ...] = ()  # learned before
 
     @property
     def number(self) -> int:
         """How many iterations were made."""
         return len(self.bounds)
+
+
+for _class in (Point, State, Position):
+    register(_class)
+
+
+class CheckpointMismatchError(ValueError):
+    """A checkpoint of other data or other parameters."""
 
 
 class Checkpoint:
@@ -54,10 +61,7 @@ class Checkpoint:
         path: str | os.PathLike[str] | None,
         facts: Callable[[], Mapping[str, Any]] = dict,
         clock: Callable[[], float] = time.monotonic,
-        kind: type[Any] = Position,
     ) -> None:
-        """`kind` is what a position is made of, if it is of another kind."""
-        self._kind = kind
         self._folder = None if path is None else CheckpointFolder(path)
         self._clock = clock
         self._opened: Any = None
@@ -69,9 +73,9 @@ class Checkpoint:
             self._find(self._folder)
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], matrix: sparse.csr_array) -> Self:
-        """The one that the parameters of a model ask for, when it is fitted to these counts."""
-        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, describe_data(matrix)))
+    def of(cls, parameters: Mapping[str, Any], data: Mapping[str, Any]) -> Self:
+        """The one that the parameters of a model ask for, when it is fitted to counts described by `data`."""
+        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, data))
         found.check_not_beyond(parameters["max_iter"])
         return found
 
@@ -110,8 +114,8 @@ class Checkpoint:
         ended = bool(ended)
         if (position.number, ended) == (self._written, self._ended):
             return
-        arrays, plain = pack(position)
-        meta = {"facts": self._facts, "position": plain, "ended": ended}
+        arrays, tree = pack(position)
+        meta = {"facts": self._facts, "position": tree, "ended": ended}
         try:
             self._folder.write(position.number, arrays, meta)
         except OSError:
@@ -139,9 +143,13 @@ class Checkpoint:
         arrays, meta = found
         try:
             _check_same(folder.path, meta["facts"], self._facts)
-            position = unpack(self._kind, arrays, meta["position"])
+            position = unpack(arrays, meta["position"])
+            if len(position.bounds) == 0:
+                raise KeyError("bounds")
             self.position, self._written, self._ended = position, position.number, bool(meta["ended"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, CheckpointMismatchError):
+                raise
             raise ModelFormatError(
                 f"{folder.path} holds no whole checkpoint of a fit ({error}); remove it to begin anew"
             ) from error
@@ -158,13 +166,27 @@ def remove_checkpoint(path: str | os.PathLike[str], bounds: NDArray[np.float64])
             folder.clear()
 
 
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model keeps of its parameters: not what concerns one run, and nothing that is no plain value."""
+    plain = {name: value for name, value in parameters.items() if name not in _OF_THE_RUN}
+    plain["element"] = value if isinstance(value := plain["element"], str) else elements.get(value)
+    plain["init"] = value if isinstance(value := plain["init"], str) else "random"
+    plain["dtype"] = str(np.dtype(plain["dtype"]))
+    for name in ("n_components", "n_neighbors", "max_iter", "random_state"):
+        plain[name] = int(value) if isinstance(value := plain[name], int | np.integer) else None
+    plain["tol"], plain["neighbor_prior"] = float(plain["tol"]), float(plain["neighbor_prior"])
+    prior = plain["shape_prior"]
+    plain["shape_prior"] = tuple(float(one) for one in prior) if isinstance(prior, tuple | list) else float(prior)
+    return plain | {name: bool(plain[name]) for name in ("learn_element", "learn_rates", "accelerate")}
+
+
 def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """What decides where a fit goes, as plain values: the parameters, and what is said of the data.
 
     A random state that is no number cannot be compared, nor can the model that a warm start begins with. They are
     not needed any more.
     """
-    plain = parameters_to_plain(parameters)
+    plain = plain_parameters(parameters)
     facts = {name: value for name, value in plain.items() if name not in _FREE}
     facts["element"] = str(elements.get(parameters["element"]))
     if isinstance(parameters["init"], tuple | list):
@@ -176,6 +198,8 @@ def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str
         f"{extent(data['users'], data['items'], data['entries'])} that sum to {data['total']:,}, "
         f"checksum {data['checksum']}"
     )
+    facts["warm_start"] = bool(parameters["warm_start"])
+    facts["shape_prior"] = str(facts["shape_prior"])
     return {**facts, "dcpf": __version__}
 
 
@@ -183,41 +207,6 @@ def _check_same(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> 
     changed = [name for name in now if then.get(name) != now[name]]
     if changed:
         told = "; ".join(f"{name}={then.get(name)}, now {now[name]}" for name in changed)
-        raise ValueError(
-            f"{path}: the checkpoint was made with {told}; go on with the same, or remove {path} to begin anew"
+        raise CheckpointMismatchError(
+            f"{path}: the checkpoint was made with {told}; resume with the same, or remove {path} to start afresh"
         )
-
-
-def pack(value: Any, name: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays, and plain values of everything else, by name: of any dataclass of arrays, numbers, elements, or such.
-
-    What is None is kept as that. `unpack` gives back the same.
-    """
-    if isinstance(value, np.ndarray):
-        return {name: value}, {}
-    if isinstance(value, Element):
-        return {}, {name: element_to_plain(value)}
-    if not dataclasses.is_dataclass(value):
-        return {}, {name: value}
-    arrays: dict[str, NDArray[Any]] = {}
-    plain: dict[str, Any] = {}
-    for field in dataclasses.fields(value):
-        more_arrays, more_plain = pack(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
-        arrays |= more_arrays
-        plain |= more_plain
-    return arrays, plain
-
-
-def unpack(kind: Any, arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any], name: str = "") -> Any:
-    """What `pack` made these of: something of this kind. The types of its fields say what they are made of."""
-    if name in arrays:
-        return arrays[name]
-    if name in plain:
-        value = plain[name]
-        return element_from_plain(value) if isinstance(value, dict) else value
-    parts = [one for one in (kind, *typing.get_args(kind)) if isinstance(one, type) and dataclasses.is_dataclass(one)]
-    if not parts:
-        raise KeyError(name)
-    kinds = typing.get_type_hints(parts[0])
-    fields = {field.name: f"{name}.{field.name}".lstrip(".") for field in dataclasses.fields(parts[0])}
-    return parts[0](**{field: unpack(kinds[field], arrays, plain, inner) for field, inner in fields.items()})

@@ -1,51 +1,71 @@
-"""DCPF: its parameters, and how they and the data become a fitted model."""
+"""DCPF: a scikit-learn estimator in front of a fitted model."""
 
+import functools
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf import elements
-from dcpf.counts import Counts, report
+from dcpf.counts import Counts, Id, Ids, Strings, count_matrix, report
 from dcpf.elements import Element
+from dcpf.inference.blocks import Draw, LocalBlocks, random_start
 from dcpf.inference.data import Data
-from dcpf.inference.momentum import accelerate, resume
-from dcpf.inference.settings import Settings
-from dcpf.inference.users import Draw, Users, random_start
-from dcpf.inference.vbem import Ascent, State, iterate
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads, thread_count
-from dcpf.model.checkpoint import Checkpoint
-from dcpf.model.climbing import Climb
-from dcpf.model.describing import Describing
-from dcpf.model.fitted import check_whole, generator, has_ids, warn_caller
-from dcpf.model.recommending import Recommending
-from dcpf.model.saving import Saving
-from dcpf.model.streaming import Streaming
-from dcpf.model.transformer import CountTransformer
+from dcpf.model.changes import Start, learn_batch
+from dcpf.model.checkpoint import Checkpoint, plain_parameters, remove_checkpoint
+from dcpf.model.checks import check_whole, generator, has_ids, warn_caller
+from dcpf.model.fit import Fit
+from dcpf.model.fitted import Facts, FittedModel, describe_data
+from dcpf.model.sessions import training_counts
+from dcpf.model.sklearn_contract import CountTransformer
+from dcpf.parts import Learning, kinds
 from dcpf.progress import Iteration, ProgressBar
-from dcpf.ranking.lists import Catalogue
 from dcpf.wording import several
 
 Floats = NDArray[np.floating]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class DCPF(
-    Recommending,
-    Describing,
-    Streaming,
-    Saving,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    CountTransformer,
-):
+def _asks(question: Callable[Concatenate[FittedModel, P], T]) -> Callable[Concatenate["DCPF", P], T]:
+    """A method that asks the fitted model, with the estimator's threads."""
+    takes_threads = "n_jobs" in question.__annotations__
+
+    @functools.wraps(question)
+    def ask(self: "DCPF", *arguments: Any, **named: Any) -> T:
+        if takes_threads:
+            named.setdefault("n_jobs", self.n_jobs)
+        return question(self._fitted(arguments[:1]), *arguments, **named)
+
+    return cast("Callable[Concatenate[DCPF, P], T]", ask)
+
+
+def _changes(
+    question: Callable[Concatenate[FittedModel, P], FittedModel],
+) -> Callable[Concatenate["DCPF", P], "DCPF"]:
+    """A method that replaces the fitted model by a changed one."""
+
+    @functools.wraps(question)
+    def change(self: "DCPF", *arguments: Any, **named: Any) -> "DCPF":
+        self.fitted_ = _asks(question)(self, *arguments, **named)
+        return self
+
+    return cast("Callable[Concatenate[DCPF, P], DCPF]", change)
+
+
+class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[misc]  # scikit-learn has no types
     """Discrete compound Poisson factorization of a users x items matrix of counts.
 
     Behind each count y stand n sessions, n ~ Poisson(w . h), and each session adds one or more to the count, by
@@ -113,7 +133,7 @@ class DCPF(
         How many iterations were made.
     excitation_ : Excitation or None
         By what items each item is excited, and how much: `strength`, a sparse matrix with a row for each item.
-    user_posterior_, item_posterior_ : Gammas
+    user_posterior_, item_posterior_ : GammaPosterior
         q(W) and q(H), with `shape`, `row_rate`, `column_rate` and `mean`.
     user_factors, item_factors : array
         E[W] (users x K) and E[H] (items x K). `components_` is E[H] transposed.
@@ -180,140 +200,262 @@ class DCPF(
 
         A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
         """
+        del y
         settings = self._settings()
         counts = self._with_known_names(Counts.of(X))
-        matrix = counts.matrix
+        matrix, described = counts.matrix, describe_data(counts.matrix)
         if self.n_components > min(matrix.shape):
             fewer = several(min(matrix.shape), "user" if matrix.shape[0] <= matrix.shape[1] else "item")
             warn_caller(f"n_components={self.n_components} is more than {fewer} can tell apart")
-        checkpoint = Checkpoint.of(self.get_params(deep=False), matrix)
-        data, found = Data.from_matrix(matrix), checkpoint.position
-        element, start = self._start(counts, data) if found is None else (found.state.element, found.state)
+        checkpoint = Checkpoint.of(self.get_params(deep=False), described)
+        data, start = Data.from_matrix(matrix), None
+        element = elements.get(self.element)
+        if checkpoint.position is None:
+            element, start = self._start(counts, data)
         shown = bool(self.verbose)
         with checkpoint, Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=shown) as bar:
             for line in (*counts.notes, report(X, matrix), *checkpoint.notes):
                 bar.say(line)
-            climb = Climb(self.max_iter, self.tol, self.callback, checkpoint, bar)
+            blocks = LocalBlocks(data, settings, threads, matrix)
+            job = Learning(blocks, element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads, start)
+            run = self.fit_with(job, int(matrix.nnz), checkpoint, bar)
             try:
-                ascent = Ascent(Users(data, settings, threads), element, settings, threads)
-                climb.run(self._states(ascent, element, start))
-            finally:  # whatever ended the iterations, what they have reached is kept
-                if (good := climb.reached) is not None:
-                    self._take_over(counts, settings, good.state, good.bounds)
-                    checkpoint.keep(good, ended=climb.ended)
-            if settings.n_neighbors and not climb.told_to_stop:  # else it is learned when it is asked for
-                bar.say("Learning which items bring which")
-                self._learn_excitation(threads)
-        self._warn_unsettled(climb)
+                run.run()
+            finally:  # whatever ended it, what was reached is kept
+                if run.parts:
+                    self.take(run, counts.users, counts.items, counts.names, matrix, described, threads)
+                if run.reached is not None:
+                    checkpoint.keep(run.reached, ended=run.ended)
+        self.warn_unsettled(run)
         return self
 
-    def _warn_unsettled(self, climb: Climb) -> None:
-        if not (climb.settled or climb.told_to_stop) and self.tol > 0.0:
+    def fit_with(self, job: Learning, entries: int, checkpoint: Any, bar: ProgressBar) -> Fit:
+        """The fit of this model from these blocks, here or on a cluster."""
+        limits = {"max_iter": self.max_iter, "tol": self.tol, "callback": self.callback}
+        return Fit(kinds(), job, entries, **limits, checkpoint=checkpoint, bar=bar)
+
+    def take(
+        self,
+        run: Fit,
+        users: Ids,
+        items: Ids,
+        names: Strings | None,
+        history: sparse.csr_array | None,
+        data: dict[str, Any],
+        threads: Threads,
+    ) -> None:
+        """Become the model that a fit has learned."""
+        bounds = np.empty(0) if run.reached is None else run.reached.bounds
+        facts = Facts(data, plain_parameters(self.get_params(deep=False)), bounds)
+        learned = FittedModel(run.element, tuple(run.parts), run.weights, users, items, names, history, facts)
+        if history is not None:
+            mean = float(learned.sessions(n_jobs=self.n_jobs).data.mean())
+            learned = replace(learned, facts=replace(facts, sessions_per_count=mean))
+        self.fitted_ = learned
+
+    def warn_unsettled(self, run: Fit) -> None:
+        """Warn where the fit has ended before its bound had settled."""
+        if not (run.settled or run.stopped) and self.tol > 0.0:
             warn_caller(
                 f"the bound still rises after max_iter={self.max_iter} iterations; raise max_iter, or set tol=0 "
                 "if a fixed number of iterations is meant",
                 ConvergenceWarning,
             )
 
-    def _states(
-        self, ascent: Ascent, element: Element, start: State | tuple[Floats | Draw, Floats]
-    ) -> Iterator[State]:
-        """The loop from its start, or on from a state that it had reached."""
-        if isinstance(start, State):
-            return resume(ascent, start)
-        return (accelerate if self.accelerate else iterate)(ascent, ascent.begin(start, element))
+    @classmethod
+    def from_fitted(cls, fitted: FittedModel, **parameters: Any) -> Self:
+        """An estimator that continues from a fitted model: with `partial_fit`, `refit_parts`, or a warm start.
 
-    def _with_known_names(self, counts: Counts) -> Counts:
-        """With a warm start, items keep the names that they had, unless there are new ones."""
-        if not (self.warm_start and counts.names is None and getattr(self, "names_", None)):
-            return counts
-        return counts.with_names(dict(zip(self.items_, self.names_ or (), strict=True)))
-
-    def _take_over(self, counts: Counts, settings: Settings, state: State, bounds: NDArray[np.float64]) -> None:
-        """Keep what the fit has learned."""
-        self._take_over_parameters(settings, state, bounds)
-        self._keep_all(counts, state.W, state.H)
-
-    def _take_over_items(
-        self,
-        items: Catalogue,
-        data: dict[str, Any],
-        settings: Settings,
-        state: State,
-        bounds: NDArray[np.float64],
-    ) -> None:
-        """Keep what the fit has learned of items, where users are elsewhere and W is the average one."""
-        self._take_over_parameters(settings, state, bounds)
-        self._data_ = data
-        self._keep_items(items, state.W, state.H)
-
-    def _take_over_parameters(self, settings: Settings, state: State, bounds: NDArray[np.float64]) -> None:
-        self.element_ = state.element
-        self.bounds_ = bounds
-        self.n_iter_ = len(bounds)
-        self._settings_ = settings
-        self._stream_ = None
-
-    def refit_excitation(self, n_neighbors: int, neighbor_prior: float) -> Self:
-        """Learn anew by what items others are excited, with other parameters; factors and element stay as they are.
-
-        As excitation is learned last, this gives what a whole fit with these parameters would give.
+        Its parameters are those of the fit; `parameters` change some of them.
         """
-        check_is_fitted(self)
-        self._training_counts()  # which must be there to learn from
-        before = self.n_neighbors, self.neighbor_prior
-        self.n_neighbors, self.neighbor_prior = n_neighbors, neighbor_prior
-        try:
-            checked = self._settings()
-        except ValueError:
-            self.n_neighbors, self.neighbor_prior = before
-            raise
-        self._settings_ = replace(
-            self._settings_, n_neighbors=checked.n_neighbors, neighbor_prior=checked.neighbor_prior
-        )
-        self._excitation = None
-        with Threads(self.n_jobs) as threads:
-            self._learn_excitation(threads)
+        model = cls(**{**fitted.facts.parameters, **parameters})
+        model.fitted_ = fitted
+        return model
+
+    def refit_parts(self) -> Self:
+        """Learn all parts but the factors anew, from the training counts and with the parameters as they are now.
+
+        Factors and element stay. As the other parts are learned last, this gives what a whole fit with these
+        parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date.
+        """
+        fitted, settings = self._fitted(), self._settings()
+        matrix, factors = training_counts(fitted), fitted.part("factors")
+        with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
+            blocks = LocalBlocks(Data.from_matrix(matrix), settings, threads, matrix)
+            job = Learning(blocks, fitted.element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads)
+            run = self.fit_with(job, int(matrix.nnz), Checkpoint(None), bar)
+            run.learn_after([factors])
+            parameters = plain_parameters(self.get_params(deep=False))
+            facts = replace(fitted.facts, data=describe_data(matrix), parameters=parameters)
+            learned = replace(fitted, parts=tuple(run.parts), weights=run.weights, facts=facts)
+            mean = float(learned.sessions(n_jobs=self.n_jobs).data.mean())
+            self.fitted_ = replace(learned, facts=replace(facts, sessions_per_count=mean))
         return self
 
+    def partial_fit(
+        self, X: Any, y: object = None, *, users: Iterable[Id] | None = None, total_users: int | None = None
+    ) -> Self:
+        """Learn from some users, new or known, and keep what was learned from others: a step of stochastic VBEM.
+
+        X holds all counts of these users by now: a `Counts`, a table, or a matrix whose rows are `users` (without
+        `users`, new ones that are numbered on). Call it with batch after batch, in random order if they are there
+        already, and pass after pass over them as long as `bounds_` rises, which has an estimate of the bound after
+        each batch. `total_users` is the number of users there will be in all: with it the first batches count as the
+        part that they are, and the model becomes clearly better.
+
+        Twenty batches a pass are good, and more than ten passes: the first ten only find out what there is. Twenty
+        passes come about as far as hundreds of plain iterations; `fit` with `warm_start=True` continues from there.
+        After a fit, or from a loaded model (`DCPF.from_fitted`), it continues from what that has learned. New items
+        are added as they come, if X has ids.
+
+        This updates the factors. All other parts stay as they are until you call `refit_parts`.
+
+        There are no checkpoints here: to `save` after a batch and to load before the next change no bit, if
+        `random_state` is a number.
+        """
+        del y
+        settings = self._settings()
+        if total_users is not None:
+            check_whole(total_users=total_users)
+        parameters = plain_parameters(self.get_params(deep=False))
+        rng, dtype = generator(self.random_state), np.dtype(self.dtype)
+        begin = Start(elements.get(self.element), self._size, dtype, rng, parameters)
+        known = getattr(self, "fitted_", None)
+        if known is not None and not has_ids(X):
+            self._check_columns(X)
+        self.fitted_ = learn_batch(known, X, users, total_users, settings, begin, self.n_jobs)
+        return self
+
+    def save(self, path: str | os.PathLike[str], *, history: bool = True) -> None:
+        """Write the model to one .safetensors file. An old file is replaced only when the new one is complete.
+
+        `history=False` leaves the training counts out: then lists need `history=`. What concerns a run only is not
+        kept, nor is an `init` of arrays, or a `random_state` that is not a number. The checkpoint of a fit that has
+        ended is removed: the model has all that was in it.
+        """
+        self._fitted().save(path, history=history)
+        if self.checkpoint is not None:
+            remove_checkpoint(self.checkpoint, self.bounds_)
+
+    recommend = _asks(FittedModel.recommend)
+    predict_pairs = _asks(FittedModel.predict_pairs)
+    explain = _asks(FittedModel.explain)
+    explain_items = _asks(FittedModel.explain_items)
+    similar_items = _asks(FittedModel.similar_items)
+    similar_users = _asks(FittedModel.similar_users)
+    describe = _asks(FittedModel.describe)
+    component = _asks(FittedModel.component)
+    sessions = _asks(FittedModel.sessions)
+    partial_fit_users = _changes(FittedModel.partial_fit_users)
+    partial_fit_items = _changes(FittedModel.partial_fit_items)
+    forget_users = _changes(FittedModel.forget_users)
+
     def transform(self, X: Any) -> Floats:
-        """E[W] of users not seen in the fit, with the items held fixed: a row for each row of counts.
+        """E[W] of new users, with the items held fixed: one row for each row of counts.
 
-        Of a table, for each of its users in ascending order.
+        For a table, one row for each of its users in ascending order.
         """
-        check_is_fitted(self)
-        return self._fold_in(self._new_users(X).matrix).mean
+        fitted = self._fitted()
+        if not has_ids(X):
+            self._check_columns(X)
+        return fitted.transform(X, n_jobs=self.n_jobs)
 
-    def sessions(self, X: Any = None) -> sparse.csr_array:
-        """E[N], the expected sessions behind each count of the users of the fit: between 1 and the count.
+    def _check_columns(self, X: Any) -> None:
+        validate_data(self, count_matrix(X, allow_empty=True), skip_check_array=True, reset=False)
 
-        Without X, behind the training counts. The rows of a matrix are all users of the fit. A table or `Counts`
-        may hold some of them: each user that it has is looked up by id, the others' rows are empty.
-        """
-        check_is_fitted(self)
-        matrix = self._training_counts() if X is None else self._known_users(X)
-        mean = self._sessions(matrix, self.user_posterior_)
-        return sparse.csr_array((mean, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+    def _fitted(self, question: object = None) -> FittedModel:
+        del question
+        if "fitted_" not in vars(self):  # quicker than check_is_fitted
+            check_is_fitted(self)
+        fitted: FittedModel = self.fitted_
+        return fitted
 
-    def _known_users(self, X: Any) -> sparse.csr_array:
-        """Counts with the rows and columns of the model."""
-        counts, n_users = self._new_users(X), len(self.users_)
-        if has_ids(X):
-            places = self.users_.positions(counts.users, "user")
-            entries = counts.matrix.tocoo()
-            return sparse.csr_array((entries.data, (places[entries.row], entries.col)), (n_users, len(self.items_)))
-        if counts.shape[0] != n_users:
-            raise ValueError(
-                f"sessions() is about the {n_users:,} users of the fit, found {counts.shape[0]:,} rows; "
-                "give a row for each of them, empty where there is nothing to ask"
-            )
-        return counts.matrix
+    @property
+    def element_(self) -> Element:
+        """The element with its learned parameters."""
+        return self._fitted().element
+
+    @property
+    def bounds_(self) -> NDArray[np.float64]:
+        """The bound after each iteration."""
+        return self._fitted().facts.bounds
+
+    @property
+    def n_iter_(self) -> int:
+        """How many iterations were made."""
+        return len(self.bounds_)
+
+    @property
+    def users_(self) -> Ids:
+        """The ids of the users."""
+        return self._fitted().users
+
+    @property
+    def items_(self) -> Ids:
+        """The ids of the items."""
+        return self._fitted().items
+
+    @property
+    def names_(self) -> Strings | None:
+        """The names of the items."""
+        return self._fitted().names
+
+    @property
+    def history_(self) -> sparse.csr_array | None:
+        """The training counts."""
+        return self._fitted().history
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many items there are."""
+        return len(self._fitted().items)
+
+    @property
+    def user_posterior_(self) -> GammaPosterior:
+        """q(W)."""
+        found: GammaPosterior = self._fitted().part("factors").W
+        return found
+
+    @property
+    def item_posterior_(self) -> GammaPosterior:
+        """q(H)."""
+        found: GammaPosterior = self._fitted().part("factors").H
+        return found
+
+    @property
+    def user_factors(self) -> Floats:
+        """E[W], users x K."""
+        found: Floats = self._fitted().part("factors").user_means
+        return found
+
+    @property
+    def item_factors(self) -> Floats:
+        """E[H], items x K."""
+        found: Floats = self._fitted().part("factors").items.H
+        return found
+
+    @property
+    def components_(self) -> Floats:
+        """E[H] transposed, K x items, as scikit-learn names it."""
+        return self.item_factors.T
+
+    @property
+    def excitation_(self) -> Any:
+        """What items add to the rates of others, or None for a model of factors alone."""
+        return self._fitted().part("excitation")
 
     @property
     def _n_features_out(self) -> int:
         return int(self.item_posterior_.shape.shape[1])
 
-    def _settings(self) -> Settings:
+    def _with_known_names(self, counts: Counts) -> Counts:
+        """With a warm start, items keep the names that they had, unless there are new ones."""
+        known: FittedModel | None = getattr(self, "fitted_", None)
+        if not (self.warm_start and counts.names is None and known is not None and known.names):
+            return counts
+        return counts.with_names(dict(zip(known.items, known.names, strict=True)))
+
+    def _settings(self) -> FitSettings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
         check_whole(max_iter=self.max_iter)
         check_whole(n_components=self.n_components, n_neighbors=self.n_neighbors, least=0)
@@ -335,10 +477,11 @@ class DCPF(
             raise TypeError(f"callback must be callable or None, found {self.callback!r}")
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise TypeError(f"checkpoint must be the path of a folder or None, found {self.checkpoint!r}")
-        return Settings(
+        return FitSettings(
             shape_prior=(float(pair[0]), float(pair[1])),
             learn_element=bool(self.learn_element),
             learn_rates=bool(self.learn_rates),
+            accelerate=bool(self.accelerate),
             n_neighbors=int(self.n_neighbors),
             neighbor_prior=float(self.neighbor_prior),
         )
@@ -353,22 +496,22 @@ class DCPF(
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
             drawn, H = random_start(data, self._size, generator(self.random_state), dtype)
-            if self.warm_start and hasattr(self, "item_posterior_"):
-                if self._n_features_out != self._size:
-                    raise ValueError(
-                        f"warm_start: the model has {self._n_features_out} components, n_components is now "
-                        f"{self.n_components}; they must be the same"
-                    )
-                users, items = counts.users.find_all(self.users_), counts.items.find_all(self.items_)
-                if (users < 0).all() or (items < 0).all():
-                    warn_caller("warm_start: the data have no users, or no items, in common with the model")
-                W = drawn.of(slice(0, data.shape[0]))
-                _carry_over(W, users, self.user_factors)
-                _carry_over(H, items, self.item_factors)
-                if self.learn_element and type(self.element_) is type(element):
-                    element = self.element_
-                return element, (W, H)
-            return element, (drawn, H)
+            known: FittedModel | None = getattr(self, "fitted_", None)
+            if not self.warm_start or known is None:
+                return element, (drawn, H)
+            if self._n_features_out != self._size:
+                raise ValueError(
+                    f"warm_start: the model has {self._n_features_out} components, n_components is now "
+                    f"{self.n_components}; they must be the same"
+                )
+            users, items = counts.users.find_all(known.users), counts.items.find_all(known.items)
+            if (users < 0).all() or (items < 0).all():
+                warn_caller("warm_start: the data have no users, or no items, in common with the model")
+            W = drawn.of(slice(0, data.shape[0]))
+            _carry_over(W, users, self.user_factors)
+            _carry_over(H, items, self.item_factors)
+            same = self.learn_element and type(known.element) is type(element)
+            return known.element if same else element, (W, H)
         if not isinstance(self.init, tuple | list) or len(self.init) != 2:
             raise ValueError(f"init must be 'random' or a pair of arrays (E[W], E[H]), found {self.init!r}")
         return element, (self._given_start(0, data.shape[0]), self._given_start(1, data.shape[1]))

@@ -1,324 +1,316 @@
-"""What a fit leaves behind, and what everything that a fitted model can do builds on."""
+"""A fitted model: one frozen value that answers questions and never learns anything while it does."""
 
+import dataclasses
 import hashlib
-import inspect
-import numbers
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, UnknownId, count_matrix
-from dcpf.counts.occurring import occurring
-from dcpf.elements import Element, Totals
-from dcpf.inference.data import Rows
-from dcpf.inference.excitation import Excitation, learn_excitation
-from dcpf.inference.fold_in import fold_in, sessions_at, sessions_of
-from dcpf.inference.settings import Settings
-from dcpf.inference.updates import Factors, Gammas, update_factors
-from dcpf.kernels.lookup import pair_rates
+from dcpf.counts import Id, Ids, Strings
+from dcpf.elements import Element
 from dcpf.kernels.threads import Threads
+from dcpf.parts import Met, Part, UserBatch
 from dcpf.ranking.lists import Catalogue
+from dcpf.ranking.rates import Items, Rates, joined_items, joined_users
+
+if TYPE_CHECKING:
+    import os
+
+    from dcpf.model.description import Component, Description
+    from dcpf.model.explanation import Explanation
+    from dcpf.model.prediction import Predictions
+    from dcpf.model.recommendation import Recommendations
+    from dcpf.model.similarity import Similar
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
-T = TypeVar("T")
-
-AVERAGE = "average"  # the one user of a model whose users are elsewhere
 
 
-class Fitted:
-    """The learned state of a model. Rows of W are `users_`, rows of H are `items_`."""
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the fit itself."""
 
-    n_jobs: int | None
-    element_: Element
-    bounds_: NDArray[np.float64]
-    n_iter_: int
-    users_: Ids
-    items_: Ids
-    names_: Strings | None
-    history_: sparse.csr_array | None  # the training counts; None if they were not kept
-    user_posterior_: Gammas
-    item_posterior_: Gammas
-    n_features_in_: int
-    _settings_: Settings
-    _data_: dict[str, Any]  # what the training counts were: sizes and a checksum
-    _typical_rates: tuple[float, float]  # the mean b of users, and of items, that have entries
-    _stream_: tuple[Totals, float] | None = None  # what `partial_fit` goes on with besides; None after a fit
-    _derived: dict[str, Any]  # computed when asked for
-    _excitation: Excitation | None = None  # None where there is none, or where it is to be learned when asked for
+    data: dict[str, Any]  # its counts: users, items, entries, their total, the largest, and a checksum
+    parameters: dict[str, Any]  # of `DCPF`, without those of the run; plain values
+    bounds: Doubles  # the bound after each iteration
+    sessions_per_count: float | None = None  # behind a count of the training data on average
 
-    def _keep(self, W: Gammas, H: Gammas) -> None:
-        """Take q(W) and q(H) over; their means are computed when they are asked for."""
-        self.user_posterior_, self.item_posterior_ = W, H
-        self.n_features_in_ = len(H.shape)
-        self._derived = {}
 
-    def _keep_all(self, counts: Counts, W: Gammas, H: Gammas) -> None:
-        """Take q(W) and q(H) over, and what they were learned from."""
-        self.users_, self.items_, self.names_ = counts.users, counts.items, counts.names
-        self.history_ = counts.matrix
-        self._data_ = describe_data(counts.matrix)
-        self._typical_rates = (
-            float(W.row_rate[np.diff(counts.matrix.indptr) > 0].mean()),
-            float(H.row_rate[occurring(counts.matrix.indices)].mean()),
+def identity(sums: Doubles) -> Doubles:
+    """The link between the sum of the parts and the rate of sessions: they are the same."""
+    return sums
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedModel:
+    """What a fit has learned. Made by `dcpf.load` and as `DCPF.fitted_`; nothing in it is ever changed.
+
+    Attributes
+    ----------
+    element : Element
+        The law of a session, with its learned parameters.
+    parts : tuple of Part
+        Where sessions come from: factors, excitation. See `part`.
+    weights : tuple of float
+        What each part's rates are multiplied by where they are added up.
+    users, items : Ids
+        The ids of rows and columns.
+    names : Strings or None
+        The names of the items.
+    history : csr_array or None
+        The training counts; None if the model was saved without them.
+    facts : Facts
+        What the training data and the parameters of the fit were.
+    """
+
+    element: Element
+    parts: tuple[Part, ...]
+    weights: tuple[float, ...]
+    users: Ids
+    items: Ids
+    names: Strings | None
+    history: sparse.csr_array | None
+    facts: Facts = field(repr=False)
+
+    # -- what it consists of -----------------------------------------------------------------------------
+
+    def part(self, name: str) -> Any:
+        """The part of this name, or None: "factors", "excitation"."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Items by id or name."""
+        return Catalogue(self.items, self.names)
+
+    def __repr__(self) -> str:
+        made = " and ".join(part.name for part in self.parts)
+        return f"<FittedModel: {len(self.users):,} users x {len(self.items):,} items; {made}; {self.element}>"
+
+    def _repr_html_(self) -> str:
+        return self.describe().to_html()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle or a copy computes anew what is derived."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    # -- the one place where parts are added ---------------------------------------------------------------
+
+    def meet(self, batch: UserBatch, threads: Threads) -> tuple[Met, ...]:
+        """Each part's view of the users of a question."""
+        return tuple(part.meet(batch, self.element, threads) for part in self.parts)
+
+    def rates(self, met: Sequence[Met]) -> Rates:
+        """The rates of sessions of these users with all items."""
+        return Rates(joined_users([one.side for one in met], self.weights), self.item_side, identity)
+
+    def session_rates(self, met: Sequence[Met]) -> Rates:
+        """The rates that tell how many sessions stand behind counts: with exp(E[log w]) for w, as in q(n)."""
+        users = joined_users([one.session_side for one in met], self.weights)
+        return Rates(users, self.session_item_side, identity)
+
+    @cached_property
+    def item_side(self) -> Items:
+        """H and S of all parts."""
+        return Items(joined_items([part.items for part in self.parts]), self._totals[0])
+
+    @cached_property
+    def session_item_side(self) -> Items:
+        """The same for `session_rates`."""
+        return Items(joined_items([part.session_items for part in self.parts]), self._totals[0])
+
+    @cached_property
+    def _totals(self) -> tuple[Doubles, Doubles]:
+        """W and X summed over the users of the fit, weighted."""
+        both = [part.totals for part in self.parts]
+        dense, sparse_totals = (
+            [weight * one[side] for one, weight in zip(both, self.weights, strict=True)] for side in (0, 1)
         )
-        self._excitation = None
-        self._keep(W, H)
+        return np.concatenate([np.empty(0), *dense]), np.concatenate([np.empty(0), *sparse_totals])
 
-    def _keep_items(self, items: Catalogue, W: Gammas, H: Gammas) -> None:
-        """Take q(H) over, with one user who stands for all: the others are elsewhere."""
-        self.users_, self.items_, self.names_ = Ids.of([AVERAGE]), items.ids, items.names
-        self.history_ = None
-        self._typical_rates = (float(W.row_rate[0]), float(H.row_rate.mean()))
-        self._excitation = None
-        self._keep(W, H)
+    @cached_property
+    def popularity(self) -> Doubles:
+        """The expected sessions of each item with all users of the fit."""
+        (dense, sparse_totals), side = self._totals, self.item_side
+        return np.asarray(side.H.astype(np.float64) @ dense + side.S.T @ sparse_totals)
 
-    def _average_user(self) -> Gammas:
-        """q(w) of a user who has what users have on average."""
-        W, rate = self.user_posterior_, self._typical_rates[0]
-        mean = self.user_factors.mean(axis=0, dtype=np.float64, keepdims=True)
-        return Gammas((mean * (rate + W.column_rate)).astype(W.shape.dtype), np.array([rate]), W.column_rate)
+    # -- questions -----------------------------------------------------------------------------------------
 
-    def __getstate__(self) -> Any:
-        """A pickle or a copy computes what is derived anew."""
-        state: Any = super().__getstate__()
-        return state | {"_derived": {}} if "_derived" in state else state
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        history: Any = None,
+        exclude_seen: bool = True,
+        allow: Iterable[Id] | None = None,
+        deny: Iterable[Id] | None = None,
+        deny_by_user: Mapping[Any, Iterable[Id]] | None = None,
+        unknown: Literal["raise", "popular"] = "raise",
+        n_jobs: int | None = None,
+    ) -> "Recommendations":
+        """The n items with the most expected sessions, for one user, for several, or for all.
 
-    def _need_fit(self) -> None:
-        """Like check_is_fitted, which takes as long as a short list."""
-        if "_derived" not in vars(self):
-            check_is_fitted(self)
-
-    def _once(self, what: str, make: Callable[[], T]) -> T:
-        """What follows from q(W) and q(H), made when it is first asked for."""
-        self._need_fit()
-        if what not in self._derived:
-            self._derived[what] = make()
-        found: T = self._derived[what]
-        return found
-
-    @property
-    def user_factors(self) -> Floats:
-        """E[W], users x K."""
-        return self._once("W", lambda: self.user_posterior_.mean)
-
-    @property
-    def item_factors(self) -> Floats:
-        """E[H], items x K."""
-        return self._once("H", lambda: self.item_posterior_.mean)
-
-    def _column_sums(self) -> tuple[Doubles, Doubles]:
-        """E[W] summed over users, and E[H] over items."""
-        W, H = self.user_factors, self.item_factors
-        return self._once("sums", lambda: (W.sum(axis=0, dtype=np.float64), H.sum(axis=0, dtype=np.float64)))
-
-    @property
-    def _item_side(self) -> Factors:
-        """What the users' half of an iteration needs of q(H)."""
-        with Threads(self.n_jobs) as threads:
-            prior = self._settings_.shape_prior[1]
-            return self._once("item side", lambda: update_factors(self.item_posterior_, prior, threads))
-
-    @property
-    def components_(self) -> Floats:
-        """E[H] transposed, K x items, as scikit-learn names it."""
-        return self.item_factors.T
-
-    @property
-    def excitation_(self) -> Excitation | None:
-        """What items add to the rates of others: `sources`, `strength`. None for a model of factors alone.
-
-        A fit learns it last. After `partial_fit` and `partial_fit_items` it is learned anew when it is asked for.
+        Parameters
+        ----------
+        users : id, list of ids, or None
+            None means all users: of `history` if given, else of the model.
+        n : int
+            Length of a list. It is shorter where fewer items are left.
+        history : Counts, table, matrix or mapping of items to counts
+            What users have by now, whether the model knows them or not. A mapping is the history of one user.
+        exclude_seen : bool
+            Leave out items that the user already has: in the history, or else in the training counts.
+        allow, deny : ids or names of items
+            Recommend only these, or none of these. Unknown ones cause a warning.
+        deny_by_user : mapping of users to ids or names of items
+            Items to leave out for single users.
+        unknown : "raise" or "popular"
+            For users whom neither the model nor the history knows: raise a KeyError, or recommend popular items.
+        n_jobs : int or None
+            Threads; None is all cores.
         """
-        self._need_fit()
-        if self._excitation is None and self._settings_.n_neighbors and self.history_ is not None:
-            with Threads(self.n_jobs) as threads:
-                self._learn_excitation(threads)
-        return self._excitation
+        from dcpf.model.recommendation import recommend
 
-    def _learn_excitation(self, threads: Threads) -> None:
-        settings, factors = self._settings_, (self.user_factors, self.item_factors)
-        if settings.n_neighbors and self.history_ is not None:
-            self._excitation = learn_excitation(
-                self.history_, settings.n_neighbors, settings.neighbor_prior, factors, self.element_, threads
-            )
-            for what in ("targets", "strongest"):
-                self._derived.pop(what, None)
+        limits = {"allow": allow, "deny": deny, "deny_by_user": deny_by_user}
+        return recommend(self, users, n, history, unknown, n_jobs, exclude_seen=exclude_seen, **limits)
 
-    def _kept(self, W: Floats) -> Floats:
-        """Of E[W], what the factors keep beside excitation."""
-        excitation = self.excitation_
-        return W if excitation is None else (W * excitation.share).astype(W.dtype)
+    def predict_pairs(
+        self, users: Any, items: Any, *, history: Any = None, n_jobs: int | None = None
+    ) -> "Predictions":
+        """Expected sessions and counts, probabilities and intervals for pairs. One user goes with all items.
 
-    def _rates(self, W: Floats, pairs: sparse.csr_array, seen: sparse.csr_array, threads: Threads) -> Doubles:
-        """The rates at the stored entries of `pairs`, of users with these factors and counts; never quite 0."""
-        rates, excitation = np.empty(pairs.nnz), self.excitation_
-        factors = (self._kept(W), self.item_factors)
-        threads.run(pair_rates, pairs.indptr, pairs.indptr, pairs.indices, factors, rates)
-        if excitation is not None:
-            rates += excitation.at(pairs, excitation.of_users(seen), threads)
-        return np.maximum(rates, np.finfo(np.float64).tiny)
-
-    def _total_rate(self, W: Floats, seen: sparse.csr_array) -> float:
-        """The sum of the rates of users with these factors and counts, with all items."""
-        sums = (X.sum(axis=0, dtype=np.float64) for X in (self._kept(W), self.item_factors))
-        total = float(np.dot(*sums))
-        if (excitation := self.excitation_) is not None:
-            total += float(excitation.by_user(excitation.of_users(seen)).sum())
-        return total
-
-    def _nothing_of(self, users: int) -> sparse.csr_array:
-        """What users have of whom nothing is known."""
-        if self.excitation_ is not None:
-            raise ValueError(
-                "the model was saved without its training counts, and its rates depend on them: give history="
-            )
-        return sparse.csr_array((users, len(self.items_)), dtype=np.int64)
-
-    def _sessions(self, counts: sparse.csr_array, W: Gammas) -> Doubles:
-        """E[n] behind the counts of users with this q(W), where these are all they have."""
-        data, element = Rows.from_matrix(counts), self.element_
-        with Threads(self.n_jobs) as threads:
-            if self.excitation_ is None:
-                users = update_factors(W, self._settings_.shape_prior[0], threads)
-                return sessions_of(data, users, self._item_side, element, threads)
-            return sessions_at(data, self._rates(W.mean, counts, counts, threads), element, threads)
-
-    @property
-    def _catalogue(self) -> Catalogue:
-        return Catalogue(self.items_, self.names_)
-
-    def _fold_in(self, matrix: sparse.csr_array, *, items: bool = False) -> Gammas:
-        """q(w) of new users, one row of counts each, with the items held fixed; or of new items, the other way."""
-        prior, rate = self._settings_.shape_prior[items], self._typical_rates[items]
-        with Threads(self.n_jobs) as threads:
-            W = self.user_posterior_
-            other = update_factors(W, self._settings_.shape_prior[0], threads) if items else self._item_side
-            data = Rows.from_matrix(matrix)
-            return fold_in(data, other, self.element_, prior, rate, self._settings_.learn_rates, threads)
-
-    def _new_users(self, X: Any) -> Counts:
-        """Counts of whatever users, with the columns of the model.
-
-        A matrix must have a column for each item of the model. Where there are ids, items that the model does not
-        know are left out, and it is said how many.
+        With a mapping of items to counts as `history`, `users` may be None.
         """
-        if not has_ids(X):
-            matrix = count_matrix(X, allow_empty=True)
-            validate_data(self, matrix, skip_check_array=True, reset=False)
-            return Counts.from_matrix(matrix, items=self.items_, allow_empty=True)
-        return self._like_model(Counts.of(X, allow_empty=True), axis=1)
+        from dcpf.model.prediction import predict_pairs
 
-    def _new_user(self, history: Mapping[Any, Any], user: Id) -> Counts:
-        """The counts of one user, given by item, with the columns of the model."""
-        if not history:
-            return replace(self._nobody(), users=Ids.of([user], "user"))
-        items = [self._id_of(one) for one in history]
-        try:
-            counts = Counts.from_matrix([list(history.values())], [user], items, allow_empty=True)
-        except (TypeError, ValueError) as error:
-            raise _fault_of(history) or error from None
-        return self._like_model(counts, axis=1)
+        return predict_pairs(self, users, items, history, n_jobs)
 
-    def _id_of(self, item: Any) -> Any:
-        """The id of an item that is called by its name; any other as it stands."""
-        if item in self.items_ or self.names_ is None or not isinstance(item, str):
-            return item
-        try:
-            return self._catalogue.find(item)
-        except UnknownId:
-            return item
+    def explain(self, user: Any, item: Any, *, history: Any = None, n_jobs: int | None = None) -> "Explanation":
+        """Why this item for this user: the score divided among the parts, and among the items of the history.
 
-    def _nobody(self) -> Counts:
-        """One user without any count."""
-        nothing = sparse.csr_array((1, len(self.items_)), dtype=np.int64)
-        return Counts.from_matrix(nothing, items=self.items_, allow_empty=True)
+        With a history of one user, such as a mapping of items to counts, `user` may be None.
+        """
+        from dcpf.model.explanation import explain_one
 
-    def _like_model(self, counts: Counts, axis: int) -> Counts:
-        """The same with the rows (axis 0) or columns (axis 1) of the model: what it does not know is left out."""
-        what, known, given = (("users", self.users_, counts.users), ("items", self.items_, counts.items))[axis]
-        if given == known:
-            return counts
-        places = known.find_all(given)
-        unknown = np.flatnonzero(places < 0)
-        if len(unknown):
-            one = given[int(unknown[0])]
-            named = axis == 1 and self._id_of(one) in known
-            warn_caller(
-                f"{len(unknown):,} of {len(given):,} {what} are unknown to the model and were skipped, such as "
-                f"{one!r}{f', which is a name: tables have ids, here {self._id_of(one)!r}' if named else ''}"
-            )
-        entries = counts.matrix.tocoo()
-        rows, columns = (places[entries.row], entries.col) if axis == 0 else (entries.row, places[entries.col])
-        users, items = (known, counts.items) if axis == 0 else (counts.users, known)
-        kept = (rows >= 0) & (columns >= 0)
-        index, shape = (rows[kept], columns[kept]), (len(users), len(items))
-        matrix = sparse.csr_array((entries.data[kept], index), shape=shape)
-        names = counts.names if axis == 0 else None
-        return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+        return explain_one(self, user, item, history, n_jobs)
+
+    def explain_items(
+        self, user: Any, items: Sequence[Any], *, history: Any = None, n_jobs: int | None = None
+    ) -> "list[Explanation]":
+        """Explain several items for one user, whose counts are read once."""
+        from dcpf.model.explanation import explain_items
+
+        return explain_items(self, user, items, history, n_jobs)
+
+    def similar_items(self, items: Any, n: int = 10, *, n_jobs: int | None = None) -> "Similar":
+        """The n items that go best with each.
+
+        With excitation, by how much both excite each other: sqrt(s_ij s_ji); fewer than n if there are fewer. With
+        factors alone, by the cosine of where their sessions come from.
+        """
+        from dcpf.model.similarity import similar_items
+
+        return similar_items(self, items, n, n_jobs)
+
+    def similar_users(self, users: Any, n: int = 10, *, n_jobs: int | None = None) -> "Similar":
+        """The n users whose tastes are most alike: by the cosine of where their sessions come from."""
+        from dcpf.model.similarity import similar_users
+
+        return similar_users(self, users, n, n_jobs)
+
+    def describe(self, n_components: int = 10, n_items: int = 5) -> "Description":
+        """The model at a glance: its element, its largest components and their items, active users, popular items."""
+        from dcpf.model.description import describe
+
+        return describe(self, n_components, n_items)
+
+    def component(self, number: int, n_items: int = 5) -> "Component":
+        """One component, with the items that most of its sessions go to."""
+        from dcpf.model.description import component
+
+        return component(self, number, n_items)
+
+    def transform(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """E[W] of new users, with the items held fixed: one row for each row of counts.
+
+        For a table, one row for each of its users in ascending order.
+        """
+        from dcpf.model.sessions import transform
+
+        return transform(self, X, n_jobs)
+
+    def sessions(self, X: Any = None, *, n_jobs: int | None = None) -> sparse.csr_array:
+        """E[N], the expected sessions behind each count of the users of the fit: between 1 and the count.
+
+        Without X, behind the training counts. A matrix has a row for each user of the fit. A table or `Counts` may
+        hold some of them: users are looked up by id, and the rows of all others are empty.
+        """
+        from dcpf.model.sessions import sessions
+
+        return sessions(self, X, n_jobs)
+
+    # -- another model -------------------------------------------------------------------------------------
+
+    def partial_fit_users(
+        self, X: Any, users: Iterable[Id] | None = None, *, n_jobs: int | None = None
+    ) -> "FittedModel":
+        """A model that also knows these users, new or known, by their counts as they are now.
+
+        X holds the whole history of each user: a `Counts`, a table, or a matrix with a column for each item of the
+        model, whose rows are `users`. It replaces what was known of them. Items stay as they are; those that the
+        model does not know are left out (see `partial_fit_items`).
+        """
+        from dcpf.model.changes import partial_fit_users
+
+        return partial_fit_users(self, X, users, n_jobs)
+
+    def partial_fit_items(
+        self, X: Any, items: Iterable[Id] | None = None, *, n_jobs: int | None = None
+    ) -> "FittedModel":
+        """A model that also knows these items, new or known, by their counts as they are now.
+
+        X is users x items, as everywhere, and holds all counts of these items: a `Counts`, a table, or a matrix with
+        a row for each user of the model, whose columns are `items`. Users stay as they are; those that the model does
+        not know are left out (see `partial_fit_users`). Factors learn the items. Excitation stays as it is until
+        `DCPF.refit_parts` or the next fit.
+        """
+        from dcpf.model.changes import partial_fit_items
+
+        return partial_fit_items(self, X, items, n_jobs)
+
+    def forget_users(self, users: Iterable[Id]) -> "FittedModel":
+        """A model without these users: their ids, counts and factors are gone.
+
+        What all items have in common was learned from many users and stays. `describe` goes on to tell of the
+        training data as they were.
+        """
+        from dcpf.model.changes import forget_users
+
+        return forget_users(self, users)
+
+    def save(self, path: "str | os.PathLike[str]", *, history: bool = True) -> None:
+        """Write the model to one .safetensors file. An old file is replaced only when the new one is complete.
+
+        `history=False` leaves the training counts out: then lists need `history=`.
+        """
+        from dcpf.model.files import save
+
+        save(self, path, history=history)
 
 
 def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
-    """What the training counts were: sizes, and a checksum to know them again by."""
+    """What training counts are: sizes, and a checksum to recognise them by."""
     digest, piece = hashlib.blake2b(digest_size=16), 2**20
     for array in (matrix.indptr, matrix.indices, matrix.data):
-        for start in range(0, len(array), piece):  # which may be more than fits into memory
+        for start in range(0, len(array), piece):  # the whole may be more than fits into memory
             digest.update(np.ascontiguousarray(array[start : start + piece], dtype=np.int64).data)
     users, items = matrix.shape
     total, largest = int(matrix.data.sum()), int(matrix.data.max())
     sizes = {"users": int(users), "items": int(items), "entries": int(matrix.nnz), "total": total, "largest": largest}
     return {**sizes, "checksum": digest.hexdigest()}
-
-
-def check_whole(*, least: int = 1, **given: object) -> None:
-    """Refuse what is not a whole number, or less than the least there may be, by its name."""
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
-            raise ValueError(f"{name} must be a whole number >= {least}, found {value!r}")
-
-
-def _fault_of(history: Mapping[Any, Any]) -> InvalidCounts | None:
-    """The error that names the first item of a history whose count is none."""
-    for item, count in history.items():
-        try:
-            count_matrix([[count]], allow_empty=True)
-        except (TypeError, ValueError):
-            return InvalidCounts(
-                f"history: the count of item {item!r} is {count!r}; counts are whole numbers from 0 to 2^31-1"
-            )
-    return None
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """The generator of a parameter `random_state`. numpy itself takes a RandomState only from 2.2 on."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.Generator(random_state._bit_generator)
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a whole number from 0, a Generator, a RandomState or None, found {random_state!r}"
-        ) from None
-
-
-def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside of dcpf that called into it."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("dcpf."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, kind, stacklevel=level)
-
-
-def has_ids(X: Any) -> bool:
-    """Whether these counts name their users and items, as a `Counts` and a table do, and a matrix does not."""
-    if isinstance(X, np.ndarray) or sparse.issparse(X):
-        return False
-    from dcpf.counts.tables import is_table
-
-    return isinstance(X, Counts) or is_table(X)

@@ -1,8 +1,10 @@
 """Ranked lists as they are handed out: ids and scores to unpack, a table that says what the scores mean."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +12,13 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Id, Ids, Strings, UnknownId
 from dcpf.elements import Element
-from dcpf.ranking.top import Ranked
+from dcpf.ranking.rates import Ranked
 
 if TYPE_CHECKING:
     import polars as pl
 
 _SEARCHED = 20_000  # names among which a misspelt one is looked for
+_OF_IDS = ("user", "item", "to_user", "to_item")  # columns of tables
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,11 @@ class Catalogue:
             found[j] = -1 if place is None else place
         return found
 
-    def columns(self, places: NDArray[np.int64], what: str) -> "dict[str, pl.Series]":
+    def columns(self, places: NDArray[np.int64], what: str) -> dict[str, list[Any]]:
         """Columns of a table: ids under the name `what`, and names if there are any."""
-        import polars as pl
-
-        columns = {what: ids_column(ids_array(self.ids, places).tolist())}
+        columns: dict[str, list[Any]] = {what: ids_array(self.ids, places).tolist()}
         if self.names is not None:
-            columns["name"] = pl.Series(_taken(self.names, places), dtype=pl.String)
+            columns["name"] = _taken(self.names, places)
         return columns
 
 
@@ -79,13 +80,39 @@ def ids_array(ids: Ids, places: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(ids.values)[places]
 
 
-def ids_column(ids: Sequence[Id | None]) -> "pl.Series":
-    """Ids as a column: integers, or strings if one of them is."""
+def frame_of(columns: Mapping[str, Any]) -> "pl.DataFrame":
+    """A polars table. Columns of ids are integers, or strings if one of them is."""
     import polars as pl
 
-    if all(isinstance(one, int) for one in ids):
-        return pl.Series(ids, dtype=pl.Int64)
-    return pl.Series([None if one is None else str(one) for one in ids], dtype=pl.String)
+    made = {}
+    for name, values in columns.items():
+        if name not in _OF_IDS:
+            made[name] = pl.Series(values, dtype=pl.String) if name == "name" else pl.Series(values)
+        elif all(isinstance(one, int) for one in values):
+            made[name] = pl.Series(values, dtype=pl.Int64)
+        else:
+            made[name] = pl.Series([None if one is None else str(one) for one in values], dtype=pl.String)
+    return pl.DataFrame(made)
+
+
+def table_text(frame: "pl.DataFrame", rows: int = 20) -> str:
+    """A table as text, for the prompt."""
+    return _shown(frame, rows, str)
+
+
+def table_html(frame: "pl.DataFrame", rows: int = 20) -> str:
+    """A table as HTML, for a notebook."""
+    return _shown(frame, rows, lambda shown: shown._repr_html_())
+
+
+def _shown(frame: "pl.DataFrame", rows: int, show: Callable[["pl.DataFrame"], str]) -> str:
+    import polars as pl
+
+    with pl.Config(
+        tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_formatting="NOTHING", tbl_rows=rows,
+        float_precision=3, tbl_cols=-1, fmt_str_lengths=40, tbl_width_chars=118,
+    ):  # fmt: skip
+        return show(frame)
 
 
 def _taken(strings: Strings, places: NDArray[np.int64]) -> list[str]:
@@ -97,11 +124,11 @@ def _taken(strings: Strings, places: NDArray[np.int64]) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False)
-class Lists:
+class RankedLists(ABC):
     """A ranked list for each of those who asked. Unpacks as (ids, scores).
 
     Both are arrays if one asked, and lists of arrays, one for each, if several did. A list is as long as there was
-    something to put in it.
+    something to put in it. At the prompt and in a notebook it shows itself as a table.
     """
 
     asked: Sequence[Id | None]  # whose lists these are
@@ -116,45 +143,29 @@ class Lists:
         n = len(self.asked)
         return iter((ids[0], scores[0]) if self.single else (ids[:n], scores[:n]))
 
+    @abstractmethod
+    def columns(self) -> dict[str, Any]:
+        """The columns of `to_frame`, as lists and arrays."""
+
+    def to_frame(self) -> "pl.DataFrame":
+        """A polars table with a row for each place of each list."""
+        return frame_of(self.columns())
+
     def __repr__(self) -> str:
+        return f"{self._title()}\n{table_text(self.to_frame())}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._title())}</p>{table_html(self.to_frame())}"
+
+    def _title(self) -> str:
         of = repr(self.asked[0]) if self.single else f"{len(self.asked):,}"
-        return f"<{type(self).__name__} for {of}: {len(self.ranked.columns):,} in all; .to_frame() shows them>"
+        return f"{type(self).__name__} for {of}"
 
-    def _frame(self, asked: str, of: str, columns: dict[str, Any]) -> "pl.DataFrame":
-        import polars as pl
-
+    def _columns(self, asked: str, of: str, more: dict[str, Any]) -> dict[str, Any]:
         lengths = np.diff(self.ranked.indptr)
         ranks = np.arange(len(self.ranked.columns)) - np.repeat(self.ranked.indptr[:-1], lengths) + 1
-        return pl.DataFrame(
-            {
-                asked: ids_column(self.asked).gather(np.repeat(np.arange(len(self.asked)), lengths)),
-                **self.catalogue.columns(self.ranked.columns, of),
-                "rank": ranks,
-                **columns,
-            }
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Recommendations(Lists):
-    """Recommended items for each user, by expected sessions. Unpacks as (items, scores)."""
-
-    element: Element
-
-    def to_frame(self) -> "pl.DataFrame":
-        """A polars table: user, item, name, rank, expected sessions and count, probability of any interaction."""
-        return self._frame("user", "item", meanings(self.ranked.scores, self.element))
-
-
-@dataclass(frozen=True, repr=False)
-class Similar(Lists):
-    """Those most alike, by mutual excitation or by the cosine of factors. Unpacks as (ids, similarities)."""
-
-    what: str  # "item" or "user"
-
-    def to_frame(self) -> "pl.DataFrame":
-        """A polars table: whom it is similar to, the one that is similar, its name, rank and similarity."""
-        return self._frame(f"to_{self.what}", self.what, {"similarity": self.ranked.scores})
+        whose = [one for one, length in zip(self.asked, lengths.tolist(), strict=False) for _ in range(length)]
+        return {asked: whose, **self.catalogue.columns(self.ranked.columns, of), "rank": ranks, **more}
 
 
 def meanings(sessions: NDArray[np.float64], element: Element) -> dict[str, NDArray[np.float64]]:

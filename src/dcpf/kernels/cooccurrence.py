@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.best import column_of, key_of, partition
 from dcpf.kernels.jit import kernel, single_of_bits, step
+from dcpf.kernels.selection import column_of, key_of, partition
 
 Integers = NDArray[np.integer]
 

@@ -8,27 +8,21 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dcpf import memory
+from dcpf.counts.occurring import occurring
 from dcpf.elements import Element, Totals
-from dcpf.inference.adding import Part, Sum
 from dcpf.inference.data import Block, Data
-from dcpf.inference.settings import Settings
+from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.settings import FitSettings
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.updates import (
-    Factors,
-    Gammas,
-    beyond,
-    column_means,
-    local_step,
-    update_factors,
-    update_rates,
-)
+from dcpf.inference.updates import GammaMoments, beyond, column_means, local_step, update_factors, update_rates
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.floating]
@@ -36,6 +30,52 @@ Doubles = NDArray[np.float64]
 
 _DRAWN = 2**16  # users who are drawn together
 _SPREAD = (2.0, 5.0, 3.0, 1.0)  # how much further log rates reach at the first visits than is known before
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums:
+    """What a block of users adds to the sums that all share."""
+
+    item_shape: NDArray[np.floating]  # to the shapes of q(H)
+    numbers: NDArray[np.float64]  # to everything else
+
+    def add(self, other: "BlockSums") -> None:
+        """Add the other to this one."""
+        np.add(self.item_shape, other.item_shape, out=self.item_shape)
+        np.add(self.numbers, other.numbers, out=self.numbers)
+
+
+@dataclass(slots=True)
+class PairwiseSum:
+    """The sum over blocks 0, 1, ..., size - 1, in the order of a binary tree.
+
+    Neighbours are added in pairs, then pairs of these, and so on; who has no neighbour waits for the next round. This
+    order is that of the blocks' numbers alone, so that sums over some blocks can be made where these are and put
+    together elsewhere. Parts that are put in are taken over and changed.
+    """
+
+    size: int
+    nodes: dict[tuple[int, int], BlockSums] = field(default_factory=dict)  # by level and place
+
+    def put(self, level: int, place: int, part: BlockSums) -> None:
+        """Put in the sum over the blocks from place * 2^level on: 2^level of them, or all that are left."""
+        while 1 << level < self.size:
+            beside = place ^ 1
+            if beside << level < self.size:
+                other = self.nodes.pop((level, beside), None)
+                if other is None:
+                    break
+                left, right = (other, part) if place % 2 else (part, other)
+                left.add(right)
+                part = left
+            level, place = level + 1, place // 2
+        self.nodes[level, place] = part
+
+    @property
+    def total(self) -> BlockSums:
+        """The sum over all blocks, once all were put in."""
+        (part,) = self.nodes.values()
+        return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +90,7 @@ class Sums:
     next_means: Doubles  # the same after the next update of q(W)
 
     @classmethod
-    def of(cls, part: Part, counts: float) -> "Sums":
+    def of(cls, part: BlockSums, counts: float) -> "Sums":
         """From the sum over all blocks, where all counts sum to `counts`."""
         (log_evidence, sessions, shape, bound), means = part.numbers[:4].tolist(), part.numbers[4:]
         half = len(means) // 2
@@ -94,7 +134,7 @@ class Size(Protocol):
         ...
 
 
-class UserSide(Protocol):
+class Blocks(Protocol):
     """Where users are: in this process, or elsewhere.
 
     What it gives for W is its own business: the loop hands it back, and looks into none of it.
@@ -102,11 +142,11 @@ class UserSide(Protocol):
 
     items: int
 
-    def begin(self, start: "Floats | Draw", H: Factors, element: Element) -> tuple[Any, Sums]:
+    def begin(self, start: "Floats | Draw", H: GammaMoments, element: Element) -> tuple[Any, Sums]:
         """A visit to the start E[W]."""
         ...
 
-    def visit(self, W: Any, H: Factors, element: Element) -> tuple[Any, Sums]:
+    def visit(self, W: Any, H: GammaMoments, element: Element) -> tuple[Any, Sums]:
         """The sums at a point, and the q(W) that the next update gives."""
         ...
 
@@ -114,41 +154,70 @@ class UserSide(Protocol):
         """The q(W) that lies beyond `new`, seen from `old`, by `push` of the way between them."""
         ...
 
+    def gather(self, W: Any) -> GammaPosterior:
+        """The q(W) that a fitted model keeps: of all users, or of one who is what users are on average."""
+        ...
 
-class Users:
-    """The user side in this process: all blocks, one after another."""
+    def occupied(self) -> tuple[Any, Any]:
+        """Which rows of that q(W), and which items, have entries: an index of each."""
+        ...
 
-    def __init__(self, data: Data, settings: Settings, threads: Threads) -> None:
-        self.items = data.shape[1]
+    def whole(self) -> sparse.csr_array:
+        """All counts, here, for parts that are not learned in blocks."""
+        ...
+
+
+class LocalBlocks:
+    """All blocks in this process, one after another."""
+
+    def __init__(
+        self, data: Data, settings: FitSettings, threads: Threads, matrix: sparse.csr_array | None = None
+    ) -> None:
+        """`matrix` has the counts of `data`; parts that are learned from all counts ask for it."""
+        self.items, self._matrix = data.shape[1], matrix
         self._data, self._settings, self._threads = data, settings, threads
         self._sweep = BlockSweep(data.counts, settings, threads)
 
-    def begin(self, start: Floats | Draw, H: Factors, element: Element) -> tuple[Gammas, Sums]:
+    def begin(self, start: Floats | Draw, H: GammaMoments, element: Element) -> tuple[GammaPosterior, Sums]:
         """A visit to the start E[W]."""
 
-        def factors(users: slice) -> Factors:
-            return Factors.start(start.of(users) if isinstance(start, Draw) else start[users])
+        def factors(users: slice) -> GammaMoments:
+            return GammaMoments.start(start.of(users) if isinstance(start, Draw) else start[users])
 
         return self._visit(factors, np.ones(self._data.shape[0]), H, element)
 
-    def visit(self, W: Gammas, H: Factors, element: Element) -> tuple[Gammas, Sums]:
+    def visit(self, W: GammaPosterior, H: GammaMoments, element: Element) -> tuple[GammaPosterior, Sums]:
         """The sums at a point, and the q(W) that the next update gives."""
 
-        def factors(users: slice) -> Factors:
+        def factors(users: slice) -> GammaMoments:
             return update_factors(W[users], self._settings.shape_prior[0], self._threads)
 
         return self._visit(factors, W.row_rate, H, element)
 
-    def beyond(self, new: Gammas, old: Gammas, push: float) -> Gammas:
+    def beyond(self, new: GammaPosterior, old: GammaPosterior, push: float) -> GammaPosterior:
         """The q(W) that lies beyond `new`, seen from `old`, by `push` of the way between them."""
         return beyond(new, old, push, self._settings.shape_prior[0], self._threads)
 
+    def gather(self, W: GammaPosterior) -> GammaPosterior:
+        """It is here."""
+        return W
+
+    def occupied(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Users and items with entries."""
+        matrix = self.whole()
+        return np.flatnonzero(np.diff(matrix.indptr)), occurring(matrix.indices)
+
+    def whole(self) -> sparse.csr_array:
+        """The matrix that the blocks were made of."""
+        assert self._matrix is not None
+        return self._matrix
+
     def _visit(
-        self, factors: Callable[[slice], Factors], row_rate: Doubles, H: Factors, element: Element
-    ) -> tuple[Gammas, Sums]:
+        self, factors: Callable[[slice], GammaMoments], row_rate: Doubles, H: GammaMoments, element: Element
+    ) -> tuple[GammaPosterior, Sums]:
         data, K = self._data, len(H.column_means)
-        W = Gammas(memory.empty((data.shape[0], K), H.geometric.dtype), row_rate.copy(), H.column_means)
-        total = Sum(len(data.blocks))
+        W = GammaPosterior(memory.empty((data.shape[0], K), H.geometric.dtype), row_rate.copy(), H.column_means)
+        total = PairwiseSum(len(data.blocks))
         for number, block in enumerate(data.blocks):
             part = self._sweep.visit(number, block, factors(block.users), H, element, W[block.users])
             total.put(0, number, part)
@@ -158,13 +227,15 @@ class Users:
 class BlockSweep:
     """What is done with one block of users at a point. It keeps the element's tables from block to block."""
 
-    def __init__(self, counts: NDArray[np.int64], settings: Settings, threads: Threads) -> None:
+    def __init__(self, counts: NDArray[np.int64], settings: FitSettings, threads: Threads) -> None:
         self._settings, self._threads = settings, threads
         self._tables = Tables(counts, threads, learn_shape=settings.learn_element)
         self._spans: dict[int, tuple[float, float]] = {}  # of log rates, as they were last met in each block
         self._visits: Counter[int] = Counter()
 
-    def visit(self, number: int, block: Block, W: Factors, H: Factors, element: Element, out: Gammas) -> Part:
+    def visit(
+        self, number: int, block: Block, W: GammaMoments, H: GammaMoments, element: Element, out: GammaPosterior
+    ) -> BlockSums:
         """What the block adds to the sums. Puts the q(W) that the next update gives into `out`.
 
         The rates in `out` are those of q(W) now, and stay if they are not to be learned.
@@ -185,10 +256,10 @@ class BlockSweep:
         if self._settings.learn_rates:
             out.row_rate[:] = update_rates(W.row_means, aW, K)
         own = [local.log_evidence, local.sessions, local.shape, W.bound]
-        return Part(item_shape, np.concatenate([own, W.column_means, column_means(out, self._threads)]))
+        return BlockSums(item_shape, np.concatenate([own, W.column_means, column_means(out, self._threads)]))
 
 
-def _log_of_mean_rate(W: Factors, H: Factors) -> float:
+def _log_of_mean_rate(W: GammaMoments, H: GammaMoments) -> float:
     """Of all pairs of these users and items."""
     mean = float(W.column_means @ H.column_means) / (len(W.geometric) * len(H.geometric))
     return math.log(mean) if 0.0 < mean < math.inf else 0.0
