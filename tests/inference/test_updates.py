@@ -198,9 +198,9 @@ def test_a_table_that_is_extended_is_the_one_made_at_once() -> None:
 
 
 def test_any_users_can_be_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dcpf.inference import users
+    from dcpf.inference import blocks
 
-    monkeypatch.setattr(users, "_DRAWN", 4)
+    monkeypatch.setattr(blocks, "_DRAWN", 4)
     drawn, _ = random_start(DATA, 3, np.random.default_rng(0), np.dtype("float64"))
     whole = drawn.of(slice(0, 9))
     assert len(np.unique(whole)) == whole.size

@@ -22,7 +22,7 @@ from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads
 from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
-from dcpf.ranking.rates import ItemSide, UserSide
+from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
     from dcpf.inference.updates import GammaMoments
@@ -78,7 +78,7 @@ class Factors(Part):
     @cached_property
     def items(self) -> ItemSide:
         """E[H], and no sparse columns."""
-        return ItemSide(self.H.mean, _no_sparse((0, len(self.H))))
+        return ItemSide(self.H.mean, no_sparse(0, len(self.H)))
 
     @cached_property
     def session_items(self) -> ItemSide:
@@ -182,7 +182,7 @@ class MetFactors(Met):
     def side(self) -> UserSide:  # type: ignore[override]
         """E[w]."""
         means = (self.shape / self.rate).astype(self.shape.dtype) if self.means is None else self.means
-        return UserSide(means, _no_sparse((len(means), 0)))
+        return UserSide(means, no_sparse(len(means), 0))
 
     @cached_property
     def session_side(self) -> UserSide:  # type: ignore[override]
@@ -191,7 +191,7 @@ class MetFactors(Met):
             mean = GammaPosterior(self.shape, self.row_rate, self.column_rate).geometric_mean
         else:
             mean = (np.exp(digamma(self.shape.astype(np.float64))) / self.rate).astype(self.shape.dtype)
-        return UserSide(mean, _no_sparse((len(mean), 0)))
+        return UserSide(mean, no_sparse(len(mean), 0))
 
     def variance(self, users: Positions, items: Positions) -> Doubles:
         """Var[w . h] of independent gammas."""
@@ -236,7 +236,3 @@ def _moments(q: GammaPosterior, shape_prior: float) -> "GammaMoments":
 
     with Threads() as threads:
         return update_factors(q, shape_prior, threads)
-
-
-def _no_sparse(shape: tuple[int, int]) -> sparse.csr_array:
-    return sparse.csr_array(shape, dtype=np.float32)

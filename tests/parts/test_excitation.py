@@ -1,4 +1,4 @@
-"""Which sources are kept, and what the prior of those expects."""
+"""Which sources are kept, what the prior of those expects, and x."""
 
 from dataclasses import replace
 
@@ -7,23 +7,28 @@ import pytest
 from scipy import sparse
 
 from dcpf.elements import Logarithmic
-from dcpf.inference import excitation
-from dcpf.inference.excitation import SHARE, Excitation, learn_excitation
+from dcpf.inference.blocks import LocalBlocks
+from dcpf.inference.data import Data
+from dcpf.inference.settings import FitSettings
+from dcpf.kernels import strengths
 from dcpf.kernels.threads import Threads
+from dcpf.model.fit import SHARE
+from dcpf.parts import Learning, excitation
+from dcpf.parts.excitation import Excitation, x_of
 from dcpf.simulate import draw_counts
 
 ITEMS, MOST = 90, 60
 
 
-def found(seed: int) -> tuple[sparse.csr_array, Excitation]:
-    """Means of lists of different lengths, and strengths of very different sizes, as they may be found."""
+def found(seed: int) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
+    """Means of lists of different lengths, strengths of very different sizes, and the mass of each source."""
     rng = np.random.default_rng(seed)
     strength, means = np.zeros((ITEMS, ITEMS), np.float32), rng.random((ITEMS, ITEMS)).astype(np.float32)
     for i in range(ITEMS - 1):  # the last has none
         mine = rng.choice(np.delete(np.arange(ITEMS), i), rng.integers(1, MOST + 1), replace=False)
         strength[i, mine] = rng.lognormal(-3.0 * (i < 30), 1.0, len(mine))  # a third is excited by little
     of_means = sparse.csr_array(means * (strength > 0.0))
-    return of_means, Excitation(sparse.csr_array(strength), rng.gamma(2.0, 9.0, ITEMS), 1.0, 1.0, SHARE)
+    return of_means, sparse.csr_array(strength), rng.gamma(2.0, 9.0, ITEMS)
 
 
 @pytest.mark.parametrize("some", [7, 4096])
@@ -31,11 +36,10 @@ def test_the_weakest_that_bring_a_quarter_are_left_out_but_for_a_few_of_each_ite
     some: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(excitation, "_AT_A_TIME", some)
-    chosen, first = found(0)
-    means, s = chosen.toarray(), first.strength.toarray().astype(np.float64)
-    brought = s * first.mass
-    excitation._keep_strong(chosen, first)
-    strong = excitation._shortened(chosen)
+    strong, strength, mass = found(0)
+    means, s = strong.toarray(), strength.toarray().astype(np.float64)
+    brought = s * mass
+    excitation._keep_strong(strong, strength.data, mass)
     kept = strong.toarray() > 0.0
     np.testing.assert_array_equal(strong.toarray()[kept], means[kept])
     order = np.argsort(np.argsort(-s, axis=1), axis=1)  # 0 is the strongest source of its item
@@ -50,23 +54,25 @@ def test_the_weakest_that_bring_a_quarter_are_left_out_but_for_a_few_of_each_ite
 
 
 def test_where_nothing_excites_all_sources_stay() -> None:
-    chosen, first = found(1)
-    first.strength.data[:] = 0.0
+    chosen, strength, mass = found(1)
     before = chosen.toarray()
-    excitation._keep_strong(chosen, first)
+    excitation._keep_strong(chosen, 0.0 * strength.data, mass)
     np.testing.assert_array_equal(chosen.toarray(), before)
 
 
-@pytest.mark.parametrize("some", [1, 10, 4096])
-def test_lists_that_are_filled_up_are_packed(some: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("some", [1, 3, 4096])
+def test_x_is_the_logarithm_of_counts_by_the_root_of_their_number(some: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(excitation, "_AT_A_TIME", some)
-    sources = np.array([[1, 2, 3], [4, 4, 4], [0, 3, 4], [4, 4, 4]], np.int32)
-    matrix = excitation.packed(sources, np.arange(12, dtype=np.float32).reshape(4, 3))
-    np.testing.assert_array_equal(matrix.toarray(), [[0, 0, 1, 2], [0] * 4, [6, 0, 0, 7], [0] * 4])
-    assert matrix.indptr.tolist() == [0, 3, 3, 5, 5]  # the strength of item 1 is 0, and is there
+    counts = sparse.csr_array(np.array([[1, 2**31 - 1, 40], [0, 0, 0], [0, 7, 0]]))
+    found = x_of(counts, 0.7)
+    expected = np.log1p([1, 2**31 - 1, 40, 7]) / (0.7 * np.sqrt([3, 3, 3, 1]))
+    np.testing.assert_allclose(found.data, expected, rtol=1e-7)
+    assert (found.indices == counts.indices).all()
 
 
-def learned_and_noted(monkeypatch: pytest.MonkeyPatch) -> tuple[Excitation, list[tuple[float, np.ndarray]], int]:
+def learned_and_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[Excitation, list[tuple[float, sparse.csr_array]], int]:
     """What is learned from some counts, what the kernel was given and gave, and how many entries there are.
 
     Of each run of the kernel, the sessions that the means expect, and its strengths.
@@ -74,18 +80,27 @@ def learned_and_noted(monkeypatch: pytest.MonkeyPatch) -> tuple[Excitation, list
     rng = np.random.default_rng(3)
     W, H = rng.gamma(0.3, 1.0, (200, 6)), rng.gamma(0.3, 1.0, (ITEMS, 6))
     counts = draw_counts(W, H, Logarithmic(0.5), rng)[0]
-    runs: list[tuple[float, np.ndarray]] = []
-    learn = excitation.learn_strengths
+    runs: list[tuple[float, sparse.csr_array]] = []
+    learn = strengths.learn_strengths
 
-    def noted(*arguments):
-        learn(*arguments)
-        lists, _, mass = arguments[7]
-        if arguments[1] == ITEMS:  # the last of a run
-            runs.append((float((mass[lists.sources] * lists.strength).sum()), arguments[9][0].copy()))
+    def noted(start, stop, columns, given, others, table, c, prior, limits, out):
+        learn(start, stop, columns, given, others, table, c, prior, limits, out)
+        lists, _, mass = prior
+        if stop == ITEMS:  # the last of a run
+            by_target = sparse.csr_array((out[0].copy(), lists.indices, lists.indptr), shape=(ITEMS, ITEMS))
+            runs.append((float((mass[lists.indices] * lists.data).sum()), sparse.csr_array(by_target.tocsc().T)))
 
-    monkeypatch.setattr(excitation, "learn_strengths", noted)
+    monkeypatch.setattr(strengths, "learn_strengths", noted)
+    settings = FitSettings(n_neighbors=MOST, neighbor_prior=40.0)
     with Threads(1) as threads:
-        return learn_excitation(counts, MOST, 40.0, (W, H), Logarithmic(0.5), threads), runs, counts.nnz
+        blocks = LocalBlocks(Data.from_matrix(counts), settings, threads, counts)
+
+        def others(pairs):
+            return (SHARE * (W @ H.T)[pairs.nonzero()]).astype(np.float32)
+
+        expected = (1.0 - SHARE) * counts.nnz
+        (learned,) = Excitation.learn(Learning(blocks, Logarithmic(0.5), others, expected, settings, threads))
+    return learned, runs, counts.nnz
 
 
 def test_the_prior_of_what_is_kept_expects_what_all_did(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +118,14 @@ def test_of_what_is_learned_popular_sources_lose_a_part(some: int, monkeypatch: 
     less = (1.0 + learned.mass / 25.0) ** -0.2
     less *= learned.mass.sum() / (learned.mass * less).sum()
     assert less[learned.mass.argmax()] < 0.9 < 1.1 < less[learned.mass.argmin()]
-    np.testing.assert_allclose(learned.strength.data, runs[-1][1] * less[learned.strength.indices], rtol=2**-12)
+    before = runs[-1][1]
+    sources = np.repeat(np.arange(ITEMS), np.diff(before.indptr))
+    np.testing.assert_allclose(learned.strength.data, before.data * less[sources], rtol=1e-6)
 
 
 def test_without_a_discount_or_without_counts_all_sources_are_alike() -> None:
-    _, before = found(2)
+    _, strength, mass = found(2)
+    before = Excitation(sparse.csr_array(strength.T), mass, weight=1.0, scale=1.0)
     np.testing.assert_array_equal(before.discounts, np.ones(ITEMS))
     nothing = replace(before, mass=np.zeros(ITEMS), discount=0.2)
     np.testing.assert_array_equal(nothing.discounts, np.ones(ITEMS))

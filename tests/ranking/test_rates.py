@@ -1,4 +1,4 @@
-"""The best n by w . h: the ranking is that of the exact scores, however it is computed."""
+"""Rates are W H' + X S: lists, pairs and totals by compiled code and by numpy, to the bit, and by brute force."""
 
 import numpy as np
 import pytest
@@ -6,47 +6,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dcpf.inference.excitation import Excitation
-from dcpf.kernels.coded import PLACES, keep_12_bits
-from dcpf.kernels.excitation import Exciting
+from dcpf.kernels.ranking import WIDTH
 from dcpf.kernels.threads import Threads
-from dcpf.kernels.tiles import WIDTH
-from dcpf.ranking.top import Excited, Ranked, tiled, top_n
+from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse, scores
 
 
 def nothing(rows: int, columns: int) -> sparse.csr_array:
     return sparse.csr_array((rows, columns), dtype=np.int64)
 
 
-Parts = tuple[sparse.csr_array, sparse.csr_array]  # what rows have, and what that excites: sources by columns
+Sparse = tuple[sparse.csr_array, sparse.csr_array]  # X and S
+
+
+def rates(W: np.ndarray, H: np.ndarray, both: Sparse | None, weights: np.ndarray | None = None) -> Rates:
+    X, S = (no_sparse(len(W), 0), no_sparse(0, len(H))) if both is None else both
+    items = Items(ItemSide(H, S), np.ones(H.shape[1]) if weights is None else weights)
+    return Rates(UserSide(W, X), items, lambda sums: sums)
 
 
 def rank(
-    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, threads: Threads, parts: Parts | None = None
+    W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, threads: Threads, both: Sparse | None = None
 ) -> Ranked:
-    items = tiled(H, np.ones(H.shape[1]), threads)
-    return top_n(W, items, n, excluded, threads, None if parts is None else excited(*parts, items.order))
-
-
-def excited(x: sparse.csr_array, s: sparse.csr_array, order: np.ndarray) -> Excited:
-    return Excited(given_by(x), exciting(s).targets(order))
-
-
-def given_by(x: sparse.csr_array) -> Exciting:
-    return Exciting(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data)
-
-
-def exciting(s: sparse.csr_array) -> Excitation:
-    return Excitation(sparse.csr_array(s.T), np.ones(len(s.indptr) - 1), weight=1.0, scale=1.0, share=1.0)
+    """By compiled code, and a few rows by numpy as well, which must not differ by a bit."""
+    asked = rates(W, H, both)
+    few = slice(0, 8)
+    by_numpy = Rates(UserSide(W[few], asked.users.X[few]), asked.items, asked.link).lists(n, excluded[few], threads)
+    assert not asked.items.is_laid_out
+    assert asked.items.layout
+    ranked = asked.lists(n, excluded, threads)
+    assert asked.items.is_laid_out
+    size = by_numpy.indptr[-1]
+    np.testing.assert_array_equal(by_numpy.indptr, ranked.indptr[: len(by_numpy.indptr)])
+    np.testing.assert_array_equal(by_numpy.columns, ranked.columns[:size])
+    np.testing.assert_array_equal(by_numpy.scores, ranked.scores[:size])
+    return ranked
 
 
 def by_sorting(
     W: np.ndarray, H: np.ndarray, n: int, excluded: sparse.csr_array, added: np.ndarray | float = 0.0
 ) -> list[list[int]]:
-    scores = W.astype(np.float64) @ H.T.astype(np.float64) + added
-    scores[excluded.toarray() > 0] = -1.0
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-    return [[int(j) for j in row if scores[r, j] >= 0.0] for r, row in enumerate(order)]
+    found = W.astype(np.float64) @ H.T.astype(np.float64) + added
+    found[excluded.toarray() > 0] = -1.0
+    order = np.argsort(-found, axis=1, kind="stable")[:, :n]
+    return [[int(j) for j in row if found[r, j] >= 0.0] for r, row in enumerate(order)]
 
 
 def lists(ranked: Ranked) -> list[list[int]]:
@@ -107,7 +109,7 @@ def test_bits_do_not_depend_on_threads_order_or_company() -> None:
     with Threads(1) as one, Threads(4) as four:
         plain = rank(W, H, 30, excluded, one)
         alone = rank(W[77:78], H, 30, excluded[[77]], one)
-        other = top_n(W, tiled(H, np.arange(20.0) ** 3, four), 30, excluded, four)
+        other = rates(W, H, None, np.arange(20.0) ** 3).lists(30, excluded, four)
     for name in ("indptr", "columns", "scores"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
     row = slice(*plain.indptr[77:79])
@@ -123,54 +125,77 @@ def test_lists_are_as_long_as_something_is_left() -> None:
         assert len(rank(W[:0], H, 10, excluded[:0], threads).columns) == 0
 
 
-HOW = {"whole": 0.05, "16 bits": 0.05, "lines": 0.3}  # and how many of the pairs
-
-
-def excitation(rows: int, columns: int, seed: int, size: float, how: str = "whole") -> tuple[Parts, np.ndarray]:
-    """What rows have and what that excites, and the sums as an array."""
+def excitation(rows: int, columns: int, seed: int, size: float) -> tuple[Sparse, np.ndarray]:
+    """X and S, and their product."""
     rng = np.random.default_rng(seed)
-    x = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
-    s = sparse.random_array((columns, columns), density=HOW[how], rng=rng, format="csr", dtype=np.float32)
-    s *= np.float32(size)
-    if how != "whole":
-        keep_12_bits(s.data)
-    pairs = sparse.csr_array(np.ones((rows, columns)))
-    with Threads(1) as threads:
-        added = exciting(s).at(pairs, given_by(x), threads).reshape(rows, columns)
-    np.testing.assert_allclose(added, (x.astype(np.float64) @ s.astype(np.float64)).toarray(), rtol=1e-5)
-    return (x, s), added
+    X = sparse.random_array((rows, columns), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    S = sparse.random_array((columns, columns), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    S *= np.float32(size)
+    return (X, S), (X.astype(np.float64) @ S.astype(np.float64)).toarray()
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_there_are_three_ways_to_give_strengths(how: str) -> None:
-    (x, s), _ = excitation(2, 2100, 3, 0.1, how)
-    targets = excited(x, s, np.arange(2100)).targets
-    found = targets.codes.dtype, len(targets.codes) // len(targets.steps)
-    assert found == {"whole": (np.uint32, 1), "16 bits": (np.uint16, 1), "lines": (np.uint16, PLACES)}[how]
-
-
-@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("size", [1e-30, 0.1, 3.0, 1e30])
 @pytest.mark.parametrize("columns", [5, WIDTH, WIDTH + 1, 40 * WIDTH, 2100])
-def test_excitation_is_added_to_the_scores(columns: int, size: float, how: str) -> None:
+def test_both_products_are_added(columns: int, size: float) -> None:
     W, H, excluded = drawn(40, columns, 6, "float32", seed=columns)
-    parts, added = excitation(40, columns, 3, size, how)
+    both, added = excitation(40, columns, 3, size)
     with Threads(2) as threads:
-        ranked = rank(W, H, 12, excluded, threads, parts)
-        alone = rank(W[7:8], H, 12, excluded[[7]], threads, (parts[0][[7]], parts[1]))
+        ranked = rank(W, H, 12, excluded, threads, both)
+        alone = rank(W[7:8], H, 12, excluded[[7]], threads, (both[0][[7]], both[1]))
     assert lists(ranked) == by_sorting(W, H, 12, excluded, added)
     np.testing.assert_array_equal(alone.scores, ranked.scores[slice(*ranked.indptr[7:9])])
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_each_score_is_that_of_the_pair_to_the_bit(how: str) -> None:
-    (x, s), added = excitation(20, 700, 4, 0.1, how)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_score_is_the_rate_of_its_pair_to_the_bit(dtype: str) -> None:
+    W, H, excluded = drawn(40, 700, 7, dtype, seed=5)
+    both, _ = excitation(40, 700, 4, 0.1)
+    with Threads(2) as threads:
+        ranked = rank(W, H, 50, excluded, threads, both)
+        asked = rates(W, H, both)
+        rows = np.repeat(np.arange(40), np.diff(ranked.indptr))
+        pairs = sparse.csr_array((np.ones(len(rows)), (rows, ranked.columns)), shape=(40, 700))
+        found = sparse.csr_array((asked.at(pairs, threads), pairs.indices, pairs.indptr), shape=pairs.shape)
+        np.testing.assert_array_equal(ranked.scores, found[rows, ranked.columns])
+        few = Rates(UserSide(W[3:5], both[0][3:5]), asked.items, asked.link)
+        np.testing.assert_array_equal(few.at(pairs[3:5], threads), found[3:5].data)
+    np.testing.assert_array_equal(
+        found.toarray()[pairs.toarray() > 0], scores(*sides(W, H, both))[pairs.toarray() > 0]
+    )
+
+
+def sides(W: np.ndarray, H: np.ndarray, both: Sparse) -> tuple[UserSide, ItemSide]:
+    return UserSide(W, both[0]), ItemSide(H, both[1])
+
+
+def test_totals_are_sums_of_rates() -> None:
+    W, H, _ = drawn(30, 90, 4, "float32", seed=6)
+    both, _ = excitation(30, 90, 7, 0.5)
+    np.testing.assert_allclose(rates(W, H, both).by_user(), scores(*sides(W, H, both)).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_only_candidates_are_ranked(rows: int) -> None:
+    W, H, excluded = drawn(rows, 200, 6, "float32", seed=11)
+    both, added = excitation(rows, 200, 12, 0.3)
+    candidates = np.array([3, 50, 51, 120, 199])
+    others = np.ones((rows, 200), dtype=np.int64)
+    others[:, candidates] = 0
+    left_out = sparse.csr_array(np.maximum(others, excluded.toarray()))
+    asked = rates(W, H, both)
     with Threads(1) as threads:
-        ranked = rank(
-            np.zeros((20, 1), "float32"), np.ones((700, 1), "float32"), 50, nothing(20, 700), threads, (x, s)
-        )
-    rows = np.repeat(np.arange(20), np.diff(ranked.indptr))
-    np.testing.assert_array_equal(ranked.scores, added[rows, ranked.columns])
+        for _ in range(2):
+            assert lists(asked.lists(4, excluded, threads, candidates)) == by_sorting(W, H, 4, left_out, added)
+            assert asked.items.layout  # and once more by compiled code
+
+
+@pytest.mark.parametrize("where", ["W", "H", "X"])
+def test_numbers_that_are_not_finite_are_refused(where: str) -> None:
+    W, H, excluded = drawn(20, 60, 3, "float32", seed=2)
+    both, _ = excitation(20, 60, 3, 1.0)
+    {"W": W, "H": H, "X": both[0].data[:, None]}[where][0, 0] = np.inf
+    with Threads(1) as threads, pytest.raises(ValueError, match="not finite"):
+        rates(W, H, both).lists(60, excluded, threads)
 
 
 def test_more_columns_than_16_bits_can_number() -> None:
@@ -185,7 +210,7 @@ def test_more_columns_than_16_bits_can_number() -> None:
 
 
 def test_places_beyond_the_last_column_are_never_ranked_whatever_row_came_before() -> None:
-    """The last group lacks one tile. What is added is so little beside the factors that it tells nobody apart."""
+    """What is added is so little beside the factors that it tells nobody apart."""
     columns = 2**16 + 31 * WIDTH
     W, H = np.ones((3, 1), dtype="float32"), np.ones((columns, 1), dtype="float32")
     x = sparse.csr_array(([1.0] * 3, ([0, 1, 2], [5, 5, 5])), shape=(3, columns)).astype(np.float32)

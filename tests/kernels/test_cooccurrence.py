@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dcpf.kernels import neighbors
-from dcpf.kernels.neighbors import choose_sources
+from dcpf.kernels import cooccurrence
+from dcpf.kernels.cooccurrence import choose_sources
 
 
 def weights_of(dense):
@@ -79,7 +79,7 @@ def test_an_item_depends_on_no_other_that_is_chosen_for():
 
 def test_a_user_with_very_many_items_stands_for_others():
     """Half of the users of an item who have that many are looked at, and count twice: for all sources alike."""
-    items = neighbors.MOST + 1000
+    items = cooccurrence.MOST + 1000
     rng = np.random.default_rng(0)
     dense = np.zeros((40, items), dtype=np.int64)
     dense[:20] = 1
@@ -93,6 +93,6 @@ def test_a_user_with_very_many_items_stands_for_others():
 
 
 def test_where_all_have_very_many_items_nothing_goes_together():
-    sources, affinity = chosen(np.ones((20, neighbors.MOST + 100), dtype=np.int64), 5, 0, 300)
-    assert (sources[:300] == neighbors.MOST + 100).all()
+    sources, affinity = chosen(np.ones((20, cooccurrence.MOST + 100), dtype=np.int64), 5, 0, 300)
+    assert (sources[:300] == cooccurrence.MOST + 100).all()
     assert (affinity[:300] == 0.0).all()
