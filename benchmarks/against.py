@@ -1,11 +1,11 @@
 """Compare this tree with another version of dcpf: the same lists, the same quality, the same time?
 
-    python -m benchmarks.against FOLDER [--base a858291] [--only NAME ...] [--fits 1]
+    python -m benchmarks.against FOLDER [--base a858291] [--only NAME ...] [--fits 3]
 
 FOLDER holds the data sets named in DATA as Parquet files. Each version fits its defaults to the same four fifths of
 the pairs, in a process of its own, and ranks 100 items for every user. `--base` is a folder with a checkout, or a
-commit, which is checked out while the program runs. This tree computes NDCG of both. Fits are timed with compiled
-code warm.
+commit, which is checked out while the program runs. This tree computes NDCG of both. The first fit may compile, the
+shortest counts.
 """
 
 import argparse
@@ -51,7 +51,6 @@ class Result(NamedTuple):
     def of(cls, counts: sparse.csr_array, fits: int) -> Self:
         """Fit the defaults of whatever version is imported; only its public names are used."""
         warnings.simplefilter("ignore")
-        DCPF(random_state=0).fit(counts[:300])  # compiles
         seconds = []
         for _ in range(fits):
             began = time.perf_counter()
@@ -121,7 +120,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--base", default="a858291", help="folder or commit to compare with")
     parser.add_argument("--only", nargs="+", choices=list(DATA), default=list(DATA))
-    parser.add_argument("--fits", type=int, default=1, help="number of fits, of which the shortest counts")
+    parser.add_argument("--fits", type=int, default=3, help="number of fits, of which the shortest counts")
     parser.add_argument("--one-side", action="store_true", help=argparse.SUPPRESS)  # the process of one version
     options = parser.parse_args()
     if options.one_side:
