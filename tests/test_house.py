@@ -54,7 +54,6 @@ def test_public_names_are_there() -> None:
 # A room is a package directly under dcpf, or a module there. These lists only shrink: the tests fail if an entry is
 # no longer needed.
 BORROWED_PRIVATE_NAMES = """
-adapters: _asked _catalogue _fold_in _new_users _rates _seen _sessions
 baselines: _frame
 distributed: _average_user _catalogue _excitation _learn_excitation _settings _size _take_over _take_over_items
 distributed: _typical_rates _warn_unsettled

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dcpf import distributed, elements
-    from dcpf.adapters.session_counts import SessionCounts
     from dcpf.counts import Counts, InvalidCounts, UnknownId
     from dcpf.evaluation import evaluate, log_likelihood
     from dcpf.model import DCPF, load
@@ -24,7 +23,6 @@ __all__ = [
     "InvalidCounts",
     "Iteration",
     "ModelFormatError",
-    "SessionCounts",
     "UnknownId",
     "__version__",
     "distributed",
@@ -42,7 +40,6 @@ _HOME = {
     "InvalidCounts": "dcpf.counts",
     "Iteration": "dcpf.progress",
     "ModelFormatError": "dcpf.store",
-    "SessionCounts": "dcpf.adapters.session_counts",
     "UnknownId": "dcpf.counts",
     "evaluate": "dcpf.evaluation",
     "load": "dcpf.model",
