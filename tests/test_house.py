@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quick
+
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "dcpf"
 SCRIPTS = Path(sysconfig.get_path("scripts"))

@@ -16,6 +16,8 @@ from dcpf.inference.users import Users, random_start
 from dcpf.inference.vbem import Ascent, converged, iterate
 from dcpf.kernels.threads import Threads
 
+pytestmark = pytest.mark.quick
+
 RNG = np.random.default_rng(7)
 Y = RNG.poisson(0.7, (9, 6)) * RNG.integers(1, 9, (9, 6))
 DATA = Data.from_matrix(count_matrix(Y))

@@ -13,6 +13,8 @@ from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH
 from dcpf.ranking.top import Excited, Ranked, tiled, top_n
 
+pytestmark = pytest.mark.quick
+
 
 def nothing(rows: int, columns: int) -> sparse.csr_array:
     return sparse.csr_array((rows, columns), dtype=np.int64)
