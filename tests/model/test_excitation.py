@@ -11,6 +11,8 @@ from dcpf.evaluation import evaluate, log_likelihood
 from dcpf.evaluation.predictive import predictive_check
 from dcpf.simulate import draw_counts, draw_excited
 
+pytestmark = pytest.mark.quick
+
 USERS, ITEMS = 70, 25
 
 

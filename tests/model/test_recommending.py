@@ -13,6 +13,8 @@ from sklearn.exceptions import NotFittedError
 import dcpf
 from dcpf.counts import Counts
 
+pytestmark = pytest.mark.quick
+
 USERS = [f"user {u}" for u in range(30)]
 ITEMS = [f"item {i}" for i in range(20)]
 

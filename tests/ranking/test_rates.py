@@ -10,6 +10,8 @@ from dcpf.kernels.ranking import WIDTH
 from dcpf.kernels.threads import Threads
 from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse, scores
 
+pytestmark = pytest.mark.quick
+
 
 def nothing(rows: int, columns: int) -> sparse.csr_array:
     return sparse.csr_array((rows, columns), dtype=np.int64)
