@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -93,33 +92,28 @@ def _other_kind(start: bytes) -> str:
 
 
 def _unpacked(file: IO[bytes], path: Path, original: Original) -> IO[bytes]:
-    """The original itself, by what the file begins with."""
+    """The original itself: the file, unpacked, or the member of an archive that has its name."""
     start = file.read(2)
     file.seek(0)
     is_tar = tarfile.is_tarfile(file)
     file.seek(0)
-    if start != b"PK" and not is_tar:
-        return cast(IO[bytes], gzip.open(file)) if start == b"\x1f\x8b" else file
     names = []
-    for name, open_member in _tar_members(file) if is_tar else _zip_members(file):
-        if PurePosixPath(name).name == original.file:
-            return open_member()
-        names.append(name)
-    raise InvalidCounts(
-        f"{path}: no {original.file} in this archive, only {', '.join(names[:5])}; download {original.source}"
-    )
-
-
-def _zip_members(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    archive = zipfile.ZipFile(file)
-    for name in archive.namelist():
-        yield name, partial(archive.open, name)
-
-
-def _tar_members(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    archive = tarfile.open(fileobj=file)  # noqa: SIM115
-    for member in archive:
-        yield member.name, partial(cast(Callable[..., IO[bytes]], archive.extractfile), member)
+    if start == b"PK":
+        archive = zipfile.ZipFile(file)
+        for name in archive.namelist():
+            if PurePosixPath(name).name == original.file:
+                return archive.open(name)
+            names.append(name)
+    elif is_tar:
+        tar = tarfile.open(fileobj=file)  # noqa: SIM115
+        for member in tar:
+            if PurePosixPath(member.name).name == original.file:
+                return cast(IO[bytes], tar.extractfile(member))
+            names.append(member.name)
+    else:
+        return cast(IO[bytes], gzip.open(file)) if start == b"\x1f\x8b" else file
+    listed = ", ".join(names[:5])
+    raise InvalidCounts(f"{path}: no {original.file} in this archive, only {listed}; download {original.source}")
 
 
 class MatchedLines:
