@@ -165,7 +165,7 @@ def _bar(folder: Path) -> "Iterator[Callable[[Standing], None]]":
 
 
 def _described(now: "Standing") -> str:
-    from dcpf.progress import clock
+    from dcpf.wording import clock
 
     left = "" if now.left is None else f", about {clock(now.left)} left"
     return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"
