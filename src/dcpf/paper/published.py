@@ -1,6 +1,6 @@
-"""The scores and learned parameters that the paper prints, table by table, to stand beside ours.
+"""The scores and learned parameters that the paper prints, table by table, to compare with ours.
 
-What it says of the data themselves (Table 2, and the dispersion in the appendix) is in `dcpf.readers.paper`.
+`data_sets.py` has its numbers of the data themselves (Table 2, and the dispersion in the appendix).
 Gouvert, Oberlin and Févotte, "Recommendation from Raw Data with Adaptive Compound Poisson Factorization", UAI 2019.
 """
 
@@ -17,7 +17,7 @@ class Scores(NamedTuple):
 
 
 def _scores(p: float | None, *means_and_spreads: float) -> Scores:
-    """Means and spreads in turn, the spreads in thousandths as the paper has them."""
+    """Means and spreads in turn, the spreads in thousandths as in the paper."""
     means, spreads = means_and_spreads[::2], means_and_spreads[1::2]
     by_threshold = zip((0, 1, 2, 5), means, spreads, strict=True)
     return Scores(p, {s: (mean, round(spread * 1e-3, 6)) for s, mean, spread in by_threshold})

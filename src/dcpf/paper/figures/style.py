@@ -1,4 +1,4 @@
-"""What all figures have in common: one look, the same colour for the same model, and files of the same bytes."""
+"""The style of all figures: one look, the same colour for the same model, and files with the same bytes."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".pdf")
 INK, FAINT = "#222222", "#8a8a8a"
 
-_LABELS = {
+_LABELS = {  # by element
     "raw": "PFraw",
     "binary": "PFbin",
     "logarithmic": "Log",
@@ -24,7 +24,8 @@ _LABELS = {
     "geometric": "Geo",
     "shifted-negative-binomial": "Sh. NB",
 }
-# The colours of Okabe and Ito, told apart by all eyes. The two limits are dashed, and markers help in grey.
+# The colours of Okabe and Ito, which colour-blind readers can tell apart. The two limits are dashed, and markers help
+# in grey.
 _LINES: dict[str, dict[str, Any]] = {
     "PFraw": {"color": "#D55E00", "linestyle": (0, (5, 2)), "marker": "v"},
     "PFbin": {"color": "#0072B2", "linestyle": (0, (2, 1.5)), "marker": "X"},
@@ -62,45 +63,45 @@ _LOOK: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
     "lines.markeredgewidth": 0.0,
-    "svg.hashsalt": "dcpf",  # else the names inside an SVG are drawn at random
+    "svg.hashsalt": "dcpf",  # otherwise the names inside an SVG are random
 }
 
 
 def need_matplotlib() -> None:
-    """Raise an ImportError that says the way out if matplotlib is not there."""
+    """Raise an ImportError that says how to install matplotlib, if it is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError("figures are drawn by matplotlib: pip install 'dcpf[plots]'") from error
+        raise ImportError("figures need matplotlib: pip install 'dcpf[plots]'") from error
 
 
 def label(model: str | Element) -> str:
-    """What a model is called in figures, by its element: PFraw, PFbin, Log, ZTP, Geo, Sh. NB, or its own name."""
+    """The name of a model in figures, by its element: PFraw, PFbin, Log, ZTP, Geo, Sh. NB, or the element's name."""
     name = elements.get(model).name
     return _LABELS.get(name, name)
 
 
 def lines(labels: Iterable[str]) -> list[dict[str, Any]]:
-    """How the line of each of these is drawn: colour, dashes and marker.
+    """Colour, dashes and marker of the line of each label.
 
-    A label that starts with that of a model, or with a name of its element, has that model's. Others get the rest.
+    A label that starts with the name of a model or of its element gets that model's line; the others get the rest.
     """
-    given = list(labels)
-    known = [_model(one) for one in given]
-    others = [one for one, model in zip(given, known, strict=True) if model is None]
-    left = {
-        one: {"color": _OTHER_COLOURS[j % len(_OTHER_COLOURS)], "linestyle": "-.", "marker": "P"}
-        for j, one in enumerate(others)
-    }
-    return [
-        {"label": one, **(left[one] if model is None else _LINES[model])}
-        for one, model in zip(given, known, strict=True)
-    ]
+    looks = []
+    others = 0
+    for text in labels:
+        model = _model(text)
+        if model is None:
+            look = {"color": _OTHER_COLOURS[others % len(_OTHER_COLOURS)], "linestyle": "-.", "marker": "P"}
+            others += 1
+        else:
+            look = _LINES[model]
+        looks.append({"label": text, **look})
+    return looks
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw and save in here: the look of all figures, whatever the user has set for others."""
+    """Draw and save in this context: it sets our look, and restores the user's settings at the end."""
     need_matplotlib()
     import matplotlib
 
@@ -111,7 +112,7 @@ def styled() -> Iterator[None]:
 
 
 def panels(number: int, width: float, height: float) -> tuple["Figure", list["Axes"]]:
-    """A figure of its own, which pyplot knows nothing of, with so many panels side by side. Sizes are in inches."""
+    """A figure without pyplot, with this number of panels side by side. Sizes are in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -129,22 +130,21 @@ def whole_numbers(*axes: Any) -> None:
 
 
 def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF, by the ending of the file: whole or not at all, and each time the same."""
+    """Write a figure as PNG, SVG or PDF, by the ending of the file: atomically, and with the same bytes each time."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"{target}: the ending must be one of {', '.join(ENDINGS)}, found {ending or 'none'!r}")
     kind = ending[1:]
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    no_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with styled(), store.replacing(target) as draft:
-        figure.savefig(draft, format=kind, metadata=dates.get(kind))
+        figure.savefig(draft, format=kind, metadata=no_date.get(kind))
 
 
-def _model(name: str) -> str | None:
-    """The model that a label is about."""
-    keys = {short.lower(): short for short in _LABELS.values()}
-    for known in elements.names():
-        cls = type(elements.get(known))
-        keys |= {one: _LABELS[known] for one in (cls.name, *cls.aliases) if known in _LABELS}
-    found = [key for key in keys if name.lower().replace("_", "-").startswith(key)]
-    return keys[max(found, key=len)] if found else None
+def _model(text: str) -> str | None:
+    """The model that a label starts with."""
+    names = {model.lower(): model for model in _LABELS.values()}
+    for element, model in _LABELS.items():
+        names |= dict.fromkeys((element, *type(elements.get(element)).aliases), model)
+    starts = [name for name in names if text.lower().replace("_", "-").startswith(name)]
+    return names[max(starts, key=len)] if starts else None

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.experiments.small import SETTINGS, lines, plays, run, tables
+from tests.paper.small import SETTINGS, lines, plays, run, tables
 
 import dcpf
 from dcpf.evaluation import evaluate, log_likelihood
-from dcpf.experiments import figures, protocol, running
+from dcpf.experiments import running
 from dcpf.experiments.reproduce import Reproduction, Standing
+from dcpf.paper import figures, protocol
 
 
 class StopError(Exception):

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.experiments.small import SETTINGS, lines, plays, run
+from tests.paper.small import SETTINGS, lines, plays, run
 
-from dcpf.experiments import formats, protocol
+from dcpf.evaluation.result_table import Cell, ResultTable, to_csv, to_latex, to_markdown
 from dcpf.experiments.reproduce import Reproduction
-from dcpf.experiments.results import Results
-from dcpf.experiments.tables import Cell, Table, all_tables, scores
+from dcpf.paper import protocol
+from dcpf.paper.tables import Results, all_tables, scores
 
 LEARNED = ["Log", "ZTP", "Geo", "Sh. NB"]
 
@@ -24,7 +24,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return run(tmp_path_factory.mktemp("searched"), settings=replace(SETTINGS, grid=True))
 
 
-def named(done: Reproduction, name: str) -> Table:
+def named(done: Reproduction, name: str) -> ResultTable:
     return next(table for table in done.tables if table.name == name)
 
 
@@ -89,7 +89,7 @@ def test_the_two_best_means_as_displayed_are_bold(done: Reproduction) -> None:
 def test_where_nobody_has_a_relevant_item_there_is_no_number(done: Reproduction) -> None:
     table = scores(changed(done.results, lambda *_: {"0": 0.5, "1": 0.5, "2": 0.5, "5": math.nan}))
     assert [(row[7].value, row[7].bold) for row in table.rows] == [(None, False)] * 6
-    assert formats.parts(table.rows[0][7]) == ("-", "")
+    assert table.rows[0][7].texts() == ("-", "")
 
 
 def test_one_start_has_no_spread(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_without_a_data_set_of_the_paper_nothing_stands_beside(done: Reproductio
 
 def test_csv_has_all_digits_and_columns_of_their_own_for_spread_and_paper(done: Reproduction) -> None:
     table = next(one for one in all_tables(replace(done.results, dataset="taste-profile")) if one.name == "scores")
-    rows = list(csv.DictReader(io.StringIO(formats.comma_separated(table))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(table))))
     for row, cells in zip(rows, table.rows, strict=True):
         assert float(row["NDCG1"]) == cells[5].value
         assert float(row["NDCG1 sd"]) == cells[5].spread
@@ -189,7 +189,7 @@ def test_csv_has_all_digits_and_columns_of_their_own_for_spread_and_paper(done: 
     assert "Est. sd" not in rows[0]
 
 
-HOSTILE = Table(
+HOSTILE = ResultTable(
     "hostile",
     "50% of A_B & C | <d> #1",
     ("x^2", "{y}\n~"),
@@ -199,7 +199,7 @@ HOSTILE = Table(
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:
-    assert formats.markdown(HOSTILE) == (
+    assert to_markdown(HOSTILE) == (
         "## 50% of A\\_B & C \\| \\<d\\> \\#1\n\n"
         "| x^2 | \\{y\\} \\~ |\n| --- | --- |\n"
         "| a\\\\b\\|c | **0.50 ± 0.250** \\[0.75\\] |\n"
@@ -209,7 +209,7 @@ def test_markdown_escapes_what_would_be_markup() -> None:
 
 
 def test_latex_escapes_what_would_be_commands() -> None:
-    text = formats.latex(HOSTILE)
+    text = to_latex(HOSTILE)
     assert r"\caption{50\% of A\_B \& C $|$ $<$d$>$ \#1. E[n] $\pm$ 1}" in text
     assert r"x\textasciicircum{}2 & \{y\} \textasciitilde{} \\" in text
     assert r"a\textbackslash{}b$|$c & \textbf{0.50 $\pm$ 0.250} [0.75] \\" in text
@@ -218,9 +218,9 @@ def test_latex_escapes_what_would_be_commands() -> None:
 
 
 def test_shown_numbers_have_the_digits_that_were_asked_for() -> None:
-    assert formats.parts(Cell(0.0461, 2, percent=True, paper=0.0606)) == ("4.61%", "[6.06%]")
-    assert formats.parts(Cell(0.8049, spread=0.00126, paper=0.8, paper_digits=2)) == ("0.805 ± 0.0013", "[0.80]")
-    assert formats.parts(Cell("inf", paper=1.0, digits=1)) == ("inf", "[1.0]")
+    assert Cell(0.0461, 2, percent=True, paper=0.0606).texts() == ("4.61%", "[6.06%]")
+    assert Cell(0.8049, spread=0.00126, paper=0.8, paper_digits=2).texts() == ("0.805 ± 0.0013", "[0.80]")
+    assert Cell("inf", paper=1.0, digits=1).texts() == ("inf", "[1.0]")
 
 
 def test_a_limit_that_wins_the_grid_is_named(searched: Reproduction) -> None:

@@ -1,7 +1,7 @@
 """One undisturbed run of the small experiment, for all tests that only look at it."""
 
 import pytest
-from tests.experiments.small import run
+from tests.paper.small import run
 
 from dcpf.experiments.reproduce import Reproduction
 

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 import dcpf
 from dcpf.elements import Geometric, Raw, ShiftedNegativeBinomial
 from dcpf.evaluation.check import Check
-from dcpf.experiments import figures
-from dcpf.experiments.figures import style
-from dcpf.experiments.figures.bounds import gaps
-from dcpf.experiments.figures.histograms import per_count
+from dcpf.paper import figures
+from dcpf.paper.figures import style
+from dcpf.paper.figures.counts import bin_starts, per_count
+from dcpf.paper.figures.fits import gaps
 
 LABELS = ["PFraw", "PFbin", "Log", "ZTP", "Geo", "Sh. NB"]
 TRACES = {"PFraw": ([0.1, 0.2, 0.3], [-300.0, -120.0, -100.0]), "Sh. NB": ([0.2, 0.5, 0.7], [-90.0, -60.0, -50.0])}
@@ -112,7 +112,7 @@ def test_counts_below_10_stand_alone_and_others_are_averaged_over_bins() -> None
     assert len(places) == 5
     rng = np.random.default_rng(0)
     counts, numbers = np.unique(rng.geometric(0.01, 5_000), return_counts=True)
-    starts = figures.histograms.edges(int(counts[-1]))
+    starts = bin_starts(int(counts[-1]))
     places, entries = per_count(counts, numbers)
     widths = dict(zip(np.sqrt(starts[:-1] * (starts[1:] - 1)), np.diff(starts), strict=True))
     assert sum(one * widths[place] for place, one in zip(places, entries, strict=True)) == pytest.approx(5_000)
@@ -260,7 +260,7 @@ def test_the_look_is_ours_whatever_the_user_has_set_and_leaves_it_as_it_was(tmp_
 
 def test_pyplot_is_not_touched() -> None:
     code = (
-        "from dcpf.experiments import figures; import sys; early = 'matplotlib' in sys.modules; "
+        "from dcpf.paper import figures; import sys; early = 'matplotlib' in sys.modules; "
         "figures.element_laws(); sys.exit(early or 'matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

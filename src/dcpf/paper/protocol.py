@@ -1,4 +1,4 @@
-"""What is run: the models of the paper, how they are compared, and each fit that this takes as a job."""
+"""The models of the paper, how they are compared, and the fits that the comparison takes."""
 
 import dataclasses
 import math
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dcpf import elements
 from dcpf.elements import Element
 
-ALPHAS = (0.1, 0.3, 1.0)  # among which alpha is chosen, where it is
-SIZES = (50, 100, 200)  # and K
+ALPHAS = (0.1, 0.3, 1.0)  # choices of alpha in a search
+SIZES = (50, 100, 200)  # and of K
 
 
 @dataclass(frozen=True)
 class PaperModel:
-    """A model of the paper: what the tables call it, its element, and the values of p that a grid search tries."""
+    """A model of the paper: its label in the tables, its element, and the values of p in the grid search."""
 
     label: str
     element: str
@@ -40,9 +40,9 @@ _BY_LABEL = {model.label: model for model in MODELS}
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the models are compared. The default is the paper's way, but for the choice of alpha and K.
+    """How the models are compared. The defaults are the paper's, except that alpha and K are not chosen by a search.
 
-    The split takes `seed`, and the starts of each model take `seed`, `seed + 1`, and so on as their random_state.
+    The split uses `seed`; the starts of each model use `seed`, `seed + 1`, and so on as random_state.
     """
 
     components: int = 50
@@ -54,8 +54,8 @@ class Protocol:
     tol: float = 1e-5
     k: int = 100
     thresholds: tuple[int, ...] = (0, 1, 2, 5)
-    grid: bool = False  # search p as well, besides learning it
-    choose: bool = False  # alpha and K by NDCG0 of PFbin, instead of those given
+    grid: bool = False  # search p, besides learning it
+    choose: bool = False  # choose alpha and K by NDCG0 of PFbin
 
     def __post_init__(self) -> None:
         for name, least in (("components", 1), ("starts", 1), ("seed", 0), ("max_iter", 1), ("k", 1)):
@@ -65,12 +65,12 @@ class Protocol:
         if not (0.0 < self.alpha < math.inf and 0.0 <= self.tol < math.inf):
             raise ValueError(f"alpha must be above 0 and tol at least 0, found {self.alpha!r} and {self.tol!r}")
         if not self.thresholds or list(self.thresholds) != sorted({int(s) for s in self.thresholds if s >= 0}):
-            raise ValueError(f"thresholds must be whole numbers >= 0 that ascend, found {self.thresholds!r}")
+            raise ValueError(f"thresholds must be ascending whole numbers >= 0, found {self.thresholds!r}")
 
     def fixed(self) -> dict[str, object]:
-        """What must be the same for results to stand in one table. More starts or a grid search only add to them."""
-        plain = dataclasses.asdict(self) | {"thresholds": list(self.thresholds)}
-        return {name: value for name, value in plain.items() if name not in ("starts", "grid", "choose")}
+        """The settings that all results of a table share. More starts or a grid search only add results."""
+        settings = dataclasses.asdict(self) | {"thresholds": list(self.thresholds)}
+        return {name: value for name, value in settings.items() if name not in ("starts", "grid", "choose")}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Job:
 
     @property
     def element(self) -> Element:
-        """The element that the fit starts from, or stays with if p is given."""
+        """The element that the fit starts from, or keeps if p is given."""
         element = elements.get(_BY_LABEL[self.model].element)
         return element if self.p is None else dataclasses.replace(element, p=self.p)
 
@@ -95,7 +95,7 @@ class Job:
 
 
 def job(protocol: Protocol, model: PaperModel, start: int, p: float | None = None) -> Job:
-    """A fit of this model. With p at an end of its range it is Poisson factorization, which need not be run twice."""
+    """A fit of this model. With p at an end of its range it is a fit of Poisson factorization, and is run once."""
     if p is not None:
         limit = dataclasses.replace(elements.get(model.element), p=p).limit
         if limit is not None:
@@ -104,7 +104,7 @@ def job(protocol: Protocol, model: PaperModel, start: int, p: float | None = Non
 
 
 def jobs(protocol: Protocol) -> list[Job]:
-    """All fits for the tables, start by start, so that an early stop leaves as much of each model."""
+    """All fits for the tables, start by start, so that a stopped run has as many starts of each model."""
     starts = range(protocol.starts)
     wanted = [job(protocol, model, start) for start in starts for model in MODELS]
     if protocol.grid:
@@ -113,10 +113,10 @@ def jobs(protocol: Protocol) -> list[Job]:
 
 
 def choices(protocol: Protocol) -> list[Protocol]:
-    """The protocol with each alpha and K that it may be."""
+    """The protocol with each alpha and K of the search."""
     return [dataclasses.replace(protocol, components=K, alpha=alpha) for K in SIZES for alpha in ALPHAS]
 
 
 def choice_jobs(protocol: Protocol) -> list[Job]:
     """The fits of PFbin from which alpha and K are chosen."""
-    return [job(one, BINARY, start) for start in range(protocol.starts) for one in choices(protocol)]
+    return [job(tried, BINARY, start) for start in range(protocol.starts) for tried in choices(protocol)]
