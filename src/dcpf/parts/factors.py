@@ -211,14 +211,14 @@ class MetFactors(Met):
         The shape of w_k is that of its prior and E[c_jk], the sessions with each item j that component k stands for.
         These are scaled so that the parts add up exactly where q(w) has not quite settled.
         """
-        prior, shape, rate = self.part.shape_prior[0], self.shape[user].astype(np.float64), self.rate[user]
-        h = self.part.items.H[item].astype(np.float64)
+        products = self.side.W[user].astype(np.float64) * self.part.items.H[item].astype(np.float64)
+        beyond_prior = 1.0 - self.part.shape_prior[0] / self.shape[user].astype(np.float64)
         geometric = self.session_side.W[user].astype(np.float64) * self.part.H[history].geometric_mean
         shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
         total = shares.sum(axis=0)
-        weight = np.divide((shape - prior) * h / rate, total, out=np.zeros_like(total), where=total > 0.0)
+        weight = np.divide(beyond_prior * products, total, out=np.zeros_like(total), where=total > 0.0)
         by_history = shares @ weight
-        return Reasons(float(shape @ (h / rate) - by_history.sum()), by_history)
+        return Reasons(float(products.sum() - by_history.sum()), by_history)
 
 
 def merged(

@@ -103,6 +103,8 @@ class Items:
     def __init__(self, side: ItemSide, weights: Doubles) -> None:
         """`weights` say how much the average user has of each column of H: it decides which items lie together."""
         self.H, self.S = np.ascontiguousarray(side.H), side.S
+        check_finite(self.H)
+        check_finite(self.S.data)
         self._weights = weights
 
     def __len__(self) -> int:
@@ -128,7 +130,6 @@ class Items:
         from dcpf.kernels.ranking import UNROLLED, WIDTH, Tiles, fill_tiles
 
         H, size = self.H, len(self)
-        check_finite(H)
         main, sizes = np.empty(size, np.int32), np.empty(size)
         for start in range(0, size, _AT_A_TIME):
             some = slice(start, start + _AT_A_TIME)
