@@ -17,7 +17,8 @@ from scipy import sparse
 
 import dcpf
 from dcpf.counts import Counts, tables
-from dcpf.counts.tables import from_table, is_table
+from dcpf.counts.checks import is_table
+from dcpf.counts.tables import from_table
 
 LIBRARIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pandas": pd.DataFrame,
@@ -154,7 +155,9 @@ def test_missing_column_names_those_found_and_wanted() -> None:
 
 def test_several_columns_that_fit_are_an_error_and_a_choice_settles_it() -> None:
     table = pl.DataFrame({"user": [1], "artist": ["a"], "track": ["t"], "plays": [3]})
-    with pytest.raises(dcpf.InvalidCounts, match="artist, track may be the item column; item_column="):
+    with pytest.raises(
+        dcpf.InvalidCounts, match="artist, track may be the item column; choose one with item_column="
+    ):
         from_table(table)
     counts = from_table(table, item_column="track")
     assert sums(counts) == {(1, "t"): 3}
@@ -232,7 +235,7 @@ def test_mixed_integers_and_strings_become_strings_and_it_is_said_once() -> None
 
 def test_mixed_ids_that_become_equal_are_an_error() -> None:  # row 33
     table = pd.DataFrame(PLAYS | {"user": pd.Series([7, "7", 8, "b"], dtype=object)})
-    with pytest.raises(dcpf.InvalidCounts, match="'user' mixes integers and strings, and 7 is there as both"):
+    with pytest.raises(dcpf.InvalidCounts, match="'user' mixes integers and strings, and 7 occurs as both"):
         from_table(table)
 
 
@@ -372,7 +375,7 @@ def test_no_table_is_a_type_error_that_says_what_was_found() -> None:
 
 def test_asking_whether_a_matrix_is_a_table_imports_no_table_library() -> None:
     program = (
-        "import sys, numpy; from dcpf.counts.tables import is_table; assert not is_table(numpy.ones((2, 2))); "
+        "import sys, numpy; from dcpf.counts.checks import is_table; assert not is_table(numpy.ones((2, 2))); "
         "assert not {'polars', 'narwhals', 'pandas', 'pyarrow'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

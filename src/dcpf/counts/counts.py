@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.counts import filters, merge, splits
-from dcpf.counts.checks import InvalidCounts, count_matrix
+from dcpf.counts import alignment, filters, splits
+from dcpf.counts.checks import InvalidCounts, Seed, count_matrix, is_table
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Id, Ids
 from dcpf.counts.strings import Strings
@@ -40,11 +40,8 @@ class Counts:
             if X.nnz == 0 and not allow_empty:
                 raise InvalidCounts(f"no interactions: {extent(*X.shape, 0)}")
             return X
-        if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            from dcpf.counts.tables import is_table
-
-            if is_table(X):
-                return cls.from_table(X)
+        if is_table(X):
+            return cls.from_table(X)
         return cls.from_matrix(X, allow_empty=allow_empty)
 
     @classmethod
@@ -184,19 +181,19 @@ class Counts:
         """
         return filters.capped(self, largest)
 
-    def split(self, test_fraction: float = 0.2, seed: splits.Seed = 0) -> tuple["Counts", "Counts"]:
+    def split(self, test_fraction: float = 0.2, seed: Seed = 0) -> tuple["Counts", "Counts"]:
         """(train, test): a random part of all stored pairs is put aside, as in the paper.
 
         Both have all users and all items. The number of pairs in test is rounded, but neither part is left empty.
         """
         return splits.split_entries(self, test_fraction, seed)
 
-    def leave_out(self, k: int = 1, seed: splits.Seed = 0) -> tuple["Counts", "Counts"]:
+    def leave_out(self, k: int = 1, seed: Seed = 0) -> tuple["Counts", "Counts"]:
         """(train, test): k random pairs are put aside of each user who has more than k. Both have all users."""
         return splits.leave_out(self, k, seed)
 
     def split_users(
-        self, test_fraction: float = 0.1, history_fraction: float = 0.8, seed: splits.Seed = 0
+        self, test_fraction: float = 0.1, history_fraction: float = 0.8, seed: Seed = 0
     ) -> tuple["Counts", "Counts", "Counts"]:
         """(train, history, test): random users are held out, who are known by their history only.
 
@@ -221,7 +218,7 @@ class Counts:
         """
         if not isinstance(other, Counts):
             return NotImplemented
-        return merge.merged(self, other)
+        return alignment.merged(self, other)
 
     def to_frame(self) -> "pl.DataFrame":
         """A polars DataFrame of user, item, name (if there are names) and count, a row for each stored pair."""

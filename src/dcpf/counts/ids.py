@@ -4,14 +4,13 @@ import bisect
 import difflib
 import itertools
 import re
-import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.counts.checks import InvalidCounts
+from dcpf.counts.checks import InvalidCounts, shown
 from dcpf.counts.strings import Strings
 
 Id = int | str
@@ -23,12 +22,9 @@ _MOST_ZEROS = 12  # before a number that may have been left out
 _LONGEST_HINT = 100  # characters of an id up to which similar ones are looked for
 _LARGEST = 2**63 - 1
 
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
-
 
 class UnknownId(KeyError):  # noqa: N818 - the name says it
-    """A user or an item that the model or the data do not know."""
+    """A user or item that is not in the model or the data."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show it in quotes
@@ -61,8 +57,8 @@ class Ids(Sequence[Id]):
         for j, one in enumerate(found):
             if not isinstance(one, str):
                 raise TypeError(
-                    f"{what}s must be all integers or all strings, found {_short.repr(one)} ({type(one).__name__}) "
-                    f"at {j} among {_short.repr(found[0])}, ...; convert them first"
+                    f"{what}s must be all integers or all strings, found {shown(one)} ({type(one).__name__}) "
+                    f"at {j} among {shown(found[0])}, ...; convert them first"
                 )
         return cls._of_strings(found, what)
 
@@ -74,7 +70,7 @@ class Ids(Sequence[Id]):
         order = sorted(range(len(found)), key=found.__getitem__)
         for j, other in itertools.pairwise(order):
             if found[j] == found[other]:
-                raise _there_twice(what, found[j], j, other)
+                raise _twice(what, found[j], j, other)
         return cls(strings, np.array(order, dtype=np.int64))
 
     @classmethod
@@ -211,7 +207,7 @@ class Ids(Sequence[Id]):
             first = wanted[int(unknown[0])]
             first = first.item() if isinstance(first, np.generic) else first
             more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-            raise UnknownId(f"unknown {what} {_short.repr(first)}{more}; {self._hint(first, what)}")
+            raise UnknownId(f"unknown {what} {shown(first)}{more}; {self._hint(first, what)}")
         return found
 
     def _find_string(self, wanted: str) -> int | None:
@@ -297,18 +293,16 @@ def _sorting(values: NDArray[np.int64], spelt: Callable[[int], Id], what: str) -
     again = np.flatnonzero(values[order][1:] == values[order][:-1])
     if len(again):
         one, other = (int(j) for j in order[again[0] : again[0] + 2])
-        raise _there_twice(what, spelt(one), one, other)
+        raise _twice(what, spelt(one), one, other)
     return order
 
 
 def _check_several(ids: object, what: str) -> None:
     if isinstance(ids, str | bytes):
-        raise TypeError(f"{what}s must be a list, found the single {_short.repr(ids)}; give [{_short.repr(ids)}]")
+        raise TypeError(f"{what}s must be a list, found the single {shown(ids)}; give [{shown(ids)}]")
     if isinstance(ids, np.ndarray) and ids.ndim != 1:
         raise TypeError(f"{what}s must be a list, found an array of shape {ids.shape}")
 
 
-def _there_twice(what: str, one: Id, first: int, second: int) -> InvalidCounts:
-    return InvalidCounts(
-        f"{what} {_short.repr(one)} is there twice, at {first} and at {second}; ids must be distinct"
-    )
+def _twice(what: str, one: Id, first: int, second: int) -> InvalidCounts:
+    return InvalidCounts(f"{what} {shown(one)} is there twice, at {first} and at {second}; ids must be distinct")

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.cuts import cut
 
 Codes = NDArray[np.int32]
 
@@ -27,6 +26,18 @@ _ROW = np.dtype([("user", np.int32), ("item", np.int32), ("count", np.int32)])
 _SUM = np.dtype([("item", np.int32), ("sum", np.int64)])  # of the same size, so that sums can replace rows
 _WHOLE = np.dtype((np.void, _ROW.itemsize))  # a row as so many bytes, which numpy moves faster than three numbers
 _BYTES_AT_WORK = 64  # what a row takes while it is distributed or sorted, about
+
+
+def cut(starts: NDArray[np.integer], most: int) -> list[int]:
+    """The first user of each piece, and the end of the last: a piece has at most `most` rows, or is a single user.
+
+    The rows of user u are starts[u] to starts[u + 1].
+    """
+    cuts, users = [0], len(starts) - 1
+    while cuts[-1] < users:
+        full = int(np.searchsorted(starts, starts[cuts[-1]] + most, side="right")) - 1
+        cuts.append(max(full, cuts[-1] + 1))
+    return cuts
 
 
 class Triplets:

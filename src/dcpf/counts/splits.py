@@ -2,20 +2,18 @@
 
 import datetime
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.counts.checks import InvalidCounts
-from dcpf.counts.filters import whole_number
+from dcpf.counts.checks import InvalidCounts, Seed, generator, whole_number
 from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
 
-Seed = int | np.random.Generator
 Time = float | str | datetime.date | np.datetime64
 
 
@@ -150,12 +148,3 @@ def _fraction(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         raise ValueError(f"{name} must be a number between 0 and 1, found {value!r}")
     return float(value)
-
-
-def generator(seed: object) -> np.random.Generator:
-    """The generator itself, or one that starts from this whole number."""
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or int(seed) < 0:
-        raise ValueError(f"seed must be a whole number >= 0 or a numpy Generator, found {seed!r}")
-    return np.random.default_rng(int(seed))

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, UnknownId, count_matrix
-from dcpf.counts.occurring import occurring
+from dcpf.counts.checks import is_table, occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.excitation import Excitation, learn_excitation
@@ -317,8 +317,4 @@ def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
 
 def has_ids(X: Any) -> bool:
     """Whether these counts name their users and items, as a `Counts` and a table do, and a matrix does not."""
-    if isinstance(X, np.ndarray) or sparse.issparse(X):
-        return False
-    from dcpf.counts.tables import is_table
-
     return isinstance(X, Counts) or is_table(X)

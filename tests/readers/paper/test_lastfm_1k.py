@@ -10,7 +10,7 @@ from tests.readers.paper import originals
 from tests.readers.paper.originals import PLAYS, play
 
 from dcpf.counts import Counts, InvalidCounts
-from dcpf.readers import lines
+from dcpf.readers import text_rows
 from dcpf.readers.paper.lastfm_1k import load
 
 NOON = "2008-05-04T12:00:00Z"
@@ -103,7 +103,7 @@ FEW = {
 def test_a_few_damaged_lines_are_passed_over_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bytes, block: int
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(text_rows, "BLOCK", block)
     good = [play(1, NOON, "A", f"t{j:02}").encode() for j in range(99)]  # a byte 0 early on would mean a binary file
     counts = read(tmp_path, b"".join([*good[:94], damaged, *good[94:], damaged]))
     assert list(counts.items) == [f"A – t{j:02}" for j in range(99)]

@@ -9,7 +9,7 @@ from tests.readers.paper import originals
 from tests.readers.paper.originals import PLAYS, TRIPLETS, WORDS
 
 from dcpf.counts import Counts
-from dcpf.counts.sampling import sample
+from dcpf.counts.filters import sample
 from dcpf.readers import paper
 from dcpf.readers.paper import DATA_SETS, Figures
 from dcpf.readers.paper.taste_profile import load

@@ -7,7 +7,7 @@ from tests.readers.paper import originals
 from tests.readers.paper.originals import TRIPLETS, song, user
 
 from dcpf.counts import Counts, InvalidCounts
-from dcpf.readers import lines
+from dcpf.readers import text_rows
 from dcpf.readers.paper.taste_profile import load
 
 
@@ -17,7 +17,7 @@ def read(folder: Path, content: str | bytes) -> Counts:
 
 def test_all_plays_are_there_and_ids_ascend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, sums = originals.triplets()
-    monkeypatch.setattr(lines, "BLOCK", 500)  # many blocks
+    monkeypatch.setattr(text_rows, "BLOCK", 500)  # many blocks
     counts = read(tmp_path, text)
     assert originals.sums(counts) == sums
     assert list(counts.users) == sorted({u for u, _ in sums})

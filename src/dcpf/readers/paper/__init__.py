@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from dcpf.counts import Counts
-from dcpf.counts.filters import whole_number
-from dcpf.counts.sampling import sample
-from dcpf.counts.splits import Seed
+from dcpf.counts.checks import Seed, whole_number
+from dcpf.counts.filters import sample
 from dcpf.readers.paper.dataset import DataSet, Figures
 from dcpf.readers.paper.lastfm_1k import LASTFM
 from dcpf.readers.paper.nips import NIPS
@@ -45,8 +44,8 @@ def read(
 
     The filter drops items and then users with fewer than 20 interactions, once (of NIPS, none). The paper says "more
     than 20", but the authors' files are named for a minimum of 20, and their small one has users with just 20. Of
-    Taste Profile, 20,000 users and 20,000 songs are drawn from those that pass the filter, by `counts.sampling`, and
-    it is applied again, as in the program of Liang et al. (2016).
+    Taste Profile, 20,000 users and 20,000 songs are drawn from those that pass the filter, by `filters.sample`;
+    the filter is applied again, as in the program of Liang et al. (2016).
 
     users, items: How many to draw, instead.
     whole: Draw none of them: keep all who pass the filter.

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from dcpf.counts import Counts, InvalidCounts
-from dcpf.counts.collect import Collector, Rows
+from dcpf.counts.rows import CountsBuilder, Rows
 from dcpf.readers.paper.dataset import DataSet, Figures, Progress
 from dcpf.readers.paper.lines import FewBadRows, OriginalLines, kept
 
@@ -31,22 +31,22 @@ def load(path: Path, progress: Progress | None = None) -> Counts:
     """
     lines = OriginalLines(LASTFM, _COLUMNS, _WIDTH, _DISGUISE)
     bad = FewBadRows(_MOST_DAMAGED, LASTFM.expected)
-    collector = Collector(str(path), ("string", "string"), bad)
+    builder = CountsBuilder(str(path), ("string", "string"), bad)
     names: list[pl.DataFrame] = []
     plays = nameless = 0
     for rows in lines.rows(path, _PATTERNS, bad, progress):
         in_year = kept(rows, rows.frame["time"].str.starts_with(f"{YEAR}-"))
-        songs = Rows(_with_songs(in_year.frame), in_year.place)
+        songs = Rows(_with_songs(in_year.frame), in_year.ref)
         known = kept(songs, songs.frame["item"] != "")
         plays += known.frame.height
         nameless += songs.frame.height - known.frame.height
         names.append(known.frame.group_by("item", "name").len())
-        collector.add(Rows(known.frame.select("user", "item"), known.place))
+        builder.add(Rows(known.frame.select("user", "item"), known.ref))
     if not plays:
         raise InvalidCounts(f"{path}: no plays of {YEAR} in its {lines.number:,} lines; wanted {LASTFM.source}")
     notes = [LASTFM.told(lines.number), f"{plays:,} plays of {YEAR}"]
     notes += [f"{nameless:,} plays without the name of a track left out"] if nameless else []
-    return collector.finish(tuple(notes)).with_names(_most_used(pl.concat(names)))
+    return builder.finish(tuple(notes)).with_names(_most_used(pl.concat(names)))
 
 
 def _with_songs(frame: pl.DataFrame) -> pl.DataFrame:

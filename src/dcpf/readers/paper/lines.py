@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from dcpf.counts import InvalidCounts
-from dcpf.counts.collect import BadRows, Place, Rows
-from dcpf.readers.lines import Layout, Lines
+from dcpf.counts.rows import BadRows, RowRef, Rows
 from dcpf.readers.paper.dataset import DataSet, Progress
 from dcpf.readers.paper.opening import opened
+from dcpf.readers.text_rows import TextLayout, TextRows
 
 
 class FewBadRows(BadRows):
@@ -21,12 +21,12 @@ class FewBadRows(BadRows):
         super().__init__(skip=True, hint=hint)
         self._most = most
 
-    def found(self, place: Place, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
+    def add(self, row: RowRef, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
         """There are so many; this is the first."""
-        super().found(place, why, number)
-        if place.number == 1 or self.number > self._most:
+        super().add(row, why, number)
+        if row.number == 1 or self.number > self._most:
             more = f" (and {self.number - 1:,} more lines at fault)" if self.number > 1 else ""
-            raise InvalidCounts(f"{place.shown}: {why}{self.hint}{more}")
+            raise InvalidCounts(f"{row.shown}: {why}{self.hint}{more}")
 
 
 class OriginalLines:
@@ -45,9 +45,9 @@ class OriginalLines:
         """The rows, block after block. A value that is not of its column's pattern makes its line a bad one."""
         with opened(path, self._data) as original:
             original.disguise = self._disguise
-            layout = Layout(original.shown, "\t", self._width, self._columns)
+            layout = TextLayout(original.shown, "\t", self._width, self._columns)
             passed_over = 0
-            for rows in Lines(layout, bad).rows(cast(IO[bytes], original), 1):
+            for rows in TextRows(layout, bad).read(cast(IO[bytes], original), 1):
                 self.number += rows.frame.height + bad.number - passed_over
                 yield _checked(rows, patterns, bad)
                 passed_over = bad.number
@@ -61,7 +61,7 @@ def kept(rows: Rows, good: pl.Series) -> Rows:
     if good.all():
         return rows
     places = np.flatnonzero(good.to_numpy())
-    return Rows(rows.frame.filter(good), lambda row: rows.place(int(places[row])))
+    return Rows(rows.frame.filter(good), lambda row: rows.ref(int(places[row])))
 
 
 def _checked(rows: Rows, patterns: Mapping[str, str], bad: BadRows) -> Rows:
@@ -70,5 +70,5 @@ def _checked(rows: Rows, patterns: Mapping[str, str], bad: BadRows) -> Rows:
     if not good.all():
         first = int((~good).arg_max() or 0)
         column = next(column for column, fit in fits.items() if not fit[first])
-        bad.found(rows.place(first), f"the {column} is {rows.frame[column][first]!r}", int((~good).sum()))
+        bad.add(rows.ref(first), f"the {column} is {rows.frame[column][first]!r}", int((~good).sum()))
     return kept(rows, good)

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from dcpf.counts import InvalidCounts
-from dcpf.readers.content import PEEKED, Source
 from dcpf.readers.paper.dataset import DataSet, Progress
+from dcpf.readers.source import PEEKED, Source
 
 _WEB_PAGE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|\?xml)", re.IGNORECASE | re.DOTALL)
 _TAR_AT, _TAR = 257, b"ustar"

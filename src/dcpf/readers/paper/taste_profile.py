@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dcpf.counts import Counts
-from dcpf.counts.collect import BadRows, Collector
+from dcpf.counts.rows import BadRows, CountsBuilder
 from dcpf.readers.paper.dataset import DataSet, Figures, Progress
 from dcpf.readers.paper.lines import OriginalLines
 
@@ -15,10 +15,10 @@ def load(path: Path, progress: Progress | None = None) -> Counts:
     """All plays of train_triplets.txt, or of its .zip: 48,373,586 lines of user, song and play count."""
     lines = OriginalLines(TASTE_PROFILE, _COLUMNS, len(_COLUMNS))
     bad = BadRows(hint=TASTE_PROFILE.expected)
-    collector = Collector(str(path), ("string", "string"), bad)
+    builder = CountsBuilder(str(path), ("string", "string"), bad)
     for rows in lines.rows(path, _PATTERNS, bad, progress):
-        collector.add(rows)
-    return collector.finish((TASTE_PROFILE.told(lines.number),))
+        builder.add(rows)
+    return builder.finish((TASTE_PROFILE.told(lines.number),))
 
 
 TASTE_PROFILE = DataSet(
