@@ -153,7 +153,7 @@ def test_a_matrix_has_no_columns_to_choose(tmp_path: Path, save: Callable[[Path,
         read_counts(tmp_path / "counts", user_column="user")
 
 
-def test_repeated_entries_are_summed(tmp_path: Path) -> None:  # rows 10 and 22
+def test_repeated_entries_are_summed(tmp_path: Path) -> None:
     (tmp_path / "counts").write_text("%%MatrixMarket matrix coordinate integer general\n2 2 3\n2 1 5\n1 2 1\n2 1 1\n")
     np.testing.assert_array_equal(read_counts(tmp_path / "counts").matrix.toarray(), [[0, 1], [6, 0]])
 
