@@ -138,17 +138,11 @@ def _united_events(first: "Counts", second: "Counts", both: "Counts") -> Events:
             f"times that are dates and times that are numbers cannot be merged: {parts[0][1].times[0]} and "
             f"{parts[1][1].times[0]}; convert one of the two, or leave its times out"
         )
-    keys = _pair_numbers(both)
+    sizes = [np.diff(events.starts) for _, events in parts]
     return Events.of(
-        np.concatenate(
-            [np.repeat(np.searchsorted(keys, _pair_numbers(part)), np.diff(events.starts)) for part, events in parts]
-        ),
-        both.nnz,
+        both.matrix,
+        np.concatenate([np.repeat(part.entry_users, n) for (part, _), n in zip(parts, sizes, strict=True)]),
+        np.concatenate([np.repeat(part.matrix.indices, n) for (part, _), n in zip(parts, sizes, strict=True)]),
         np.concatenate([events.times for _, events in parts]),
         np.concatenate([events.counts for _, events in parts]),
     )
-
-
-def _pair_numbers(counts: "Counts") -> Positions:
-    """A number for each stored pair, which ascends with user and item."""
-    return counts.entry_users.astype(np.int64) * counts.shape[1] + counts.matrix.indices

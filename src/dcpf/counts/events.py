@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,10 +17,20 @@ class Events:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, entries: NDArray[np.integer], n_entries: int, times: NDArray[Any], counts: NDArray[np.int64]) -> Self:
-        """Events in any order, each with the entry that it belongs to."""
-        order = np.lexsort((times, entries))
-        return cls(_sums_until(np.bincount(entries, minlength=n_entries)), times[order], counts[order])
+    def of(
+        cls,
+        matrix: sparse.csr_array,
+        users: NDArray[np.integer],
+        items: NDArray[np.integer],
+        times: NDArray[Any],
+        counts: NDArray[np.int64],
+    ) -> Self:
+        """Events in any order, by the row and column of the entry of a canonical matrix that they belong to."""
+        n_users, n_items = matrix.shape
+        rows = np.repeat(np.arange(n_users, dtype=np.int64), np.diff(matrix.indptr))
+        entries = np.searchsorted(rows * n_items + matrix.indices, users.astype(np.int64) * n_items + items)
+        order = np.lexsort((counts, times, entries))
+        return cls(_sums_until(np.bincount(entries, minlength=matrix.nnz)), times[order], counts[order])
 
     def totals(self) -> NDArray[np.int64]:
         """The sum of each entry, 0 for one without events."""

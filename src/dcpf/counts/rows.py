@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dcpf.counts.checks import InvalidCounts, check_sums, shown
 from dcpf.counts.codes import Encoder, Kind
 from dcpf.counts.counts import Counts
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
-from dcpf.counts.spill import Triplets
+from dcpf.counts.spill import Triplets, canonical
 from dcpf.counts.values import Fault, TimeColumn, read_counts_column
 from dcpf.wording import several
 
@@ -153,8 +152,9 @@ class CountsBuilder:
         if self._times is None or self._times.are_dates is None:
             matrix = self._rows.matrix(user_positions, item_positions)
         else:
-            columns = self._rows.columns(user_positions, item_positions)
-            matrix, events = _with_events(*columns, self._times.finish(), (len(users), len(items)))
+            rows, columns, counts = self._rows.columns(user_positions, item_positions)
+            matrix = canonical(rows, columns, counts, (len(users), len(items)))
+            events = Events.of(matrix, rows, columns, self._times.finish(), counts)
         check_sums(matrix, users, items, f"{self._where}: ")
         repeated = n_rows - matrix.nnz
         notes_ = [*notes, *self._notes, *self._bad.notes()]
@@ -212,21 +212,3 @@ def _of_pair(frame: pl.DataFrame, why: Callable[[int], str]) -> Callable[[int], 
     return lambda row: (
         f"the count of user {shown(frame['user'][row])}, item {shown(frame['item'][row])} is {why(row)}"
     )
-
-
-def _with_events(
-    users: NDArray[np.int32],
-    items: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    times: NDArray[Any],
-    shape: tuple[int, int],
-) -> tuple[sparse.csr_array, Events]:
-    order = np.lexsort((counts, times, items, users))
-    users, items, counts, times = users[order], items[order], counts[order], times[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
-    starts = np.append(np.flatnonzero(fresh), len(order)).astype(np.int64)
-    sums = np.add.reduceat(counts, starts[:-1])
-    matrix = sparse.csr_array((sums, (users[fresh], items[fresh])), shape=shape)
-    matrix.sum_duplicates()
-    return matrix, Events(starts, times, counts)

@@ -80,7 +80,7 @@ class Triplets:
     def matrix(self, users: Codes, items: Codes) -> sparse.csr_array:
         """The canonical matrix: sorted by users and items, repeated pairs summed. The rows are given away."""
         if self._file is None:
-            return _canonical(*self.columns(users, items), (len(users), len(items)))
+            return canonical(*self.columns(users, items), (len(users), len(items)))
         self._to_file()
         file, self._file = self._file, None
         return _by_buckets(file, users, items)
@@ -123,14 +123,15 @@ class _File:
             yield piece
 
 
-def _canonical(users: Codes, items: Codes, counts: NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_array:
+def canonical(users: Codes, items: Codes, counts: NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_array:
+    """The matrix of these rows: sorted by users and items, repeated pairs summed."""
     matrix = sparse.csr_array((counts, (users, items)), shape=shape)
     matrix.sum_duplicates()
     return matrix
 
 
 def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
-    """Equivalent to `_canonical` of all rows, in little memory."""
+    """Equivalent to `canonical` of all rows, in little memory."""
     at_once = max(memory.largest_in_memory() // _BYTES_AT_WORK, 1)
     starts = np.zeros(len(users) + 1, dtype=np.int64)  # of the rows of each user, by place
     starts[1:][users] = file.per_user
@@ -187,4 +188,4 @@ def _summed(
 
 
 def _of_bucket(rows: NDArray[Any], first: int, shape: tuple[int, int]) -> sparse.csr_array:
-    return _canonical(rows["user"] - np.int32(first), rows["item"], rows["count"].astype(np.int64), shape)
+    return canonical(rows["user"] - np.int32(first), rows["item"], rows["count"].astype(np.int64), shape)

@@ -61,7 +61,7 @@ class Source:
     @contextmanager
     def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """The unpacked bytes, and the file itself, whose position tells how much of it was read."""
-        with self.path.open("rb") as file, self.errors():
+        with self.path.open("rb") as file, self._errors():
             if self.packing == "gzip":
                 with gzip.open(file, "rb") as stream:
                     yield cast(IO[bytes], stream), file
@@ -72,7 +72,7 @@ class Source:
                 yield file, file
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         """Report damaged compression in the same way for gzip and zstd."""
         try:
             yield
