@@ -27,7 +27,7 @@ class InvalidCounts(ValueError):  # noqa: N818 - the name says it
 
 
 def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
-    """A users x items matrix of whole numbers >= 1 in canonical form, made without touching what was passed.
+    """A users x items matrix of whole numbers >= 1 in canonical form. X itself is not changed.
 
     Takes any scipy sparse array or matrix, or anything that numpy makes a two-dimensional array of numbers from.
     Stored zeros count as absent, repeated entries are summed. A matrix without any entry is refused unless
@@ -36,7 +36,7 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
     coo = _sparse_entries(X) if sparse.issparse(X) else _dense_entries(X)
     _check_shape(coo.shape)
     data = _whole_numbers(coo.data, coo.row, coo.col)
-    index = sparse.get_index_dtype(maxval=max(*coo.shape, coo.nnz))  # what was given may be twice as long
+    index = sparse.get_index_dtype(maxval=max(*coo.shape, coo.nnz))  # X may have a longer one
     places = (coo.row.astype(index, copy=False), coo.col.astype(index, copy=False))
     matrix = sparse.csr_array((data, places), shape=coo.shape)
     matrix.sum_duplicates()
@@ -48,14 +48,14 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
         raise InvalidCounts(
             f"no interactions: all {coo.shape[0]:,} x {coo.shape[1]:,} counts are 0; at least one must be positive"
         )
-    if matrix.data.max() > LARGEST_COUNT:  # only a sum of repeated entries can be
+    if matrix.data.max() > LARGEST_COUNT:  # only sums of repeated entries can be
         place = matrix.tocoo()
         _refuse("Counts too large", place.data > LARGEST_COUNT, place.data, place.row, place.col)
     return matrix
 
 
 def report(X: Any, matrix: sparse.csr_array) -> str:
-    """One line on what was made of X: its size, what was summed, who has nothing."""
+    """One line on the counts made of X: their size, sums of repeated pairs, users and items without counts."""
     stored = X.data if getattr(X, "format", None) in ("csr", "csc", "coo") else matrix.data
     given = int(np.count_nonzero(stored))
     users = int((np.diff(matrix.indptr) == 0).sum())

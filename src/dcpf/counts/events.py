@@ -1,4 +1,4 @@
-"""When counts came about: the events behind each entry of the matrix."""
+"""The events behind the counts, with their times."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,7 +10,7 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """When the counts came about: entry j of the matrix is the sum of events starts[j] to starts[j + 1]."""
+    """Events with times: entry j of the matrix is the sum of events starts[j] to starts[j + 1]."""
 
     starts: NDArray[np.int64]
     times: NDArray[Any]  # numbers, or datetime64; ascending within an entry
@@ -33,7 +33,7 @@ class Events:
         return cls(_sums_until(np.bincount(entries, minlength=matrix.nnz)), times[order], counts[order])
 
     def totals(self) -> NDArray[np.int64]:
-        """The sum of each entry, 0 for one without events."""
+        """The sum of each entry, 0 if it has no events."""
         return np.diff(_sums_until(self.counts)[self.starts])
 
     def take(self, entries: NDArray[np.integer]) -> "Events":
@@ -49,7 +49,7 @@ class Events:
 
 
 def _sums_until(sizes: NDArray[np.integer | np.bool_]) -> NDArray[np.int64]:
-    """The sum of what stands before each place, and of all at the end."""
+    """The sums before each position, and the sum of all at the end."""
     sums = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=sums[1:])
     return sums

@@ -1,4 +1,4 @@
-"""Ids of users or of items, and where each stands."""
+"""Ids of users or items, and the position of each."""
 
 import bisect
 import difflib
@@ -34,7 +34,7 @@ class Ids(Sequence[Id]):
     """Distinct ids in the order of the rows or columns that they name: all integers, or all strings."""
 
     def __init__(self, values: NDArray[np.int64] | Strings, order: NDArray[np.int64] | None = None) -> None:
-        """`order` sorts the values, and is None where they are sorted as they stand."""
+        """`order` sorts the values; None if they are sorted already."""
         self.values = values
         self.order = order
 
@@ -45,7 +45,7 @@ class Ids(Sequence[Id]):
 
     @classmethod
     def of(cls, ids: Iterable[Any], what: str = "id") -> Self:
-        """Keep these ids as they stand. What is neither an integer nor a string, or there twice, is refused."""
+        """From ids, in this order. Ids must be distinct, and all integers or all strings."""
         if isinstance(ids, cls):
             return ids
         _check_several(ids, what)
@@ -83,12 +83,12 @@ class Ids(Sequence[Id]):
 
     @property
     def are_strings(self) -> bool:
-        """Whether these are strings, and not integers."""
+        """Whether the ids are strings; otherwise they are integers."""
         return isinstance(self.values, Strings)
 
     @property
     def are_ascending(self) -> bool:
-        """Whether these stand in ascending order."""
+        """Whether the ids are in ascending order."""
         return self.order is None
 
     def __len__(self) -> int:
@@ -137,9 +137,9 @@ class Ids(Sequence[Id]):
         return Ids(self.values.take(chosen), _sorting(rank, lambda j: self[int(chosen[j])], "id"))
 
     def union(self, other: "Ids") -> tuple["Ids", NDArray[np.int64], NDArray[np.int64]]:
-        """The ids of both, and where those of this one and those of the other stand there.
+        """The ids of both, and the positions there of these ids and of the other ids.
 
-        Ascending if both are; otherwise first these, then what the other adds, each in its order.
+        Ascending if both are; otherwise these ids come first, then the new ones of the other, each in their order.
         """
         if self.are_strings != other.are_strings and len(self) and len(other):
             raise TypeError(
@@ -176,14 +176,14 @@ class Ids(Sequence[Id]):
         return Ids(values), rank[: len(self)], rank[theirs]
 
     def find(self, one: object) -> int | None:
-        """Where an id stands, or None. A string of digits finds an integer id: "12" is what a terminal gives."""
+        """The position of an id, or None. A string of digits finds an integer id, as a terminal gives strings."""
         if self.are_strings:
             return self._find_string(str(one)) if isinstance(one, str) else None
         place = int(self._find_integers([one])[0])
         return None if place < 0 else place
 
     def find_all(self, ids: Iterable[object]) -> NDArray[np.int64]:
-        """Where the ids stand, -1 for those that are unknown."""
+        """The positions of the ids, -1 for unknown ids."""
         _check_several(ids, "id")
         if not self.are_strings:
             return self._find_integers(ids)
@@ -198,7 +198,7 @@ class Ids(Sequence[Id]):
         return np.fromiter((places[one] for one in wanted), dtype=np.int64, count=len(wanted))
 
     def positions(self, ids: Iterable[object], what: str) -> NDArray[np.int64]:
-        """Where the ids stand. An unknown one is an error, which names those that are spelt alike."""
+        """The positions of the ids. An unknown id is an error, which suggests ids with a similar spelling."""
         _check_several(ids, what)
         wanted = ids if isinstance(ids, Sequence | np.ndarray) else list(ids)
         found = self.find_all(wanted)
@@ -244,7 +244,7 @@ class Ids(Sequence[Id]):
         return f"the {len(self):,} {what}s are {kind} such as {self[0]!r}"
 
     def _alike(self, unknown: object) -> list[Id]:
-        """Up to three ids that may have been meant."""
+        """Up to three ids with a similar spelling."""
         spelt = str(unknown) if isinstance(unknown, str | int) else ""
         if not 0 < len(spelt) <= _LONGEST_HINT:
             return []
@@ -261,7 +261,7 @@ class Ids(Sequence[Id]):
         return list(dict.fromkeys(found))[:3]
 
     def nearly(self, spelt: str) -> list[str]:
-        """Strings among the ids that differ in upper and lower case, or in zeros before the last number, only."""
+        """Ids that differ only in case, or in zeros before the last number."""
         if not self.are_strings or len(spelt) > _LONGEST_HINT:
             return []
         number = re.search(r"0*(\d+)(\D*)$", spelt)
@@ -274,7 +274,7 @@ class Ids(Sequence[Id]):
 
 
 def _integer(one: object) -> int | None:
-    """The integer id that is meant: a 64-bit integer, or one in the digits that Python writes it with."""
+    """The 64-bit integer that is meant: itself, or a string of digits as Python writes that integer."""
     if isinstance(one, np.generic):
         one = one.item()
     if isinstance(one, str):
@@ -286,7 +286,7 @@ def _integer(one: object) -> int | None:
 
 
 def _sorting(values: NDArray[np.int64], spelt: Callable[[int], Id], what: str) -> NDArray[np.int64] | None:
-    """What sorts these distinct values, None if they ascend as they stand."""
+    """The order that sorts these distinct values, None if they are sorted."""
     if (values[1:] > values[:-1]).all():
         return None
     order = np.argsort(values, kind="stable")

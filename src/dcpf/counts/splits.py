@@ -1,4 +1,4 @@
-"""Counts cut into a part to learn from and parts to test with. Each entry, or event, is in one part and no other."""
+"""Counts split into a part to learn from and parts to test with. Each entry, or event, is in exactly one part."""
 
 import datetime
 import math
@@ -90,7 +90,7 @@ def split_at(counts: "Counts", time: Time) -> tuple["Counts", "Counts"]:
 
 
 def _before(times: NDArray[Any], time: Any) -> NDArray[np.bool_]:
-    """Which times are earlier, compared exactly and in the type of the data."""
+    """Which times are earlier, compared exactly, in the type of the data."""
     if times.dtype.kind != "M":
         if isinstance(time, bool | np.bool_ | np.datetime64) or not isinstance(time, Real):
             raise TypeError(
@@ -108,7 +108,7 @@ def _before(times: NDArray[Any], time: Any) -> NDArray[np.bool_]:
 
 
 def _moment(time: Time, times: NDArray[Any]) -> np.datetime64:
-    """A date that was given in one of several ways; one with a time zone is brought to UTC."""
+    """The date as numpy has it, in UTC if it has a time zone."""
     wanted: Any = time
     try:
         if isinstance(wanted, str):
@@ -130,7 +130,7 @@ def _moment(time: Time, times: NDArray[Any]) -> np.datetime64:
 
 
 def _random_rank(counts: "Counts", rng: np.random.Generator) -> NDArray[np.int64]:
-    """The place of each entry, from 0, in a random order of the entries of its user."""
+    """The rank of each entry, from 0, in a random order of the entries of its user."""
     keys = counts.entry_users.astype(np.int64) << 32
     keys |= rng.integers(2**32, size=counts.nnz)
     rank = np.empty(counts.nnz, dtype=np.int64)
@@ -140,7 +140,7 @@ def _random_rank(counts: "Counts", rng: np.random.Generator) -> NDArray[np.int64
 
 
 def _share(n: int, fraction: float) -> int:
-    """So much of n things, but at least one, and not all of them."""
+    """This fraction of n, but at least one and not all."""
     return min(max(round(fraction * n), 1), n - 1)
 
 
