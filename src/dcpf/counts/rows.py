@@ -134,7 +134,8 @@ class CountsBuilder:
         first, number = int(np.argmax(bad)), int(bad.sum())
         why = next(fault.why(first) for fault in faults if fault.mask[first])
         if number == len(bad) > 1:
-            why += "; every row is like this, perhaps it is another column: choose it with count_column= and the like"
+            why += "; every row is like this, so another column may be meant: "
+            why += "choose it with count_column= and the like"
         self._bad.add(rows.ref(first), why, number, kinds)
         return bad
 

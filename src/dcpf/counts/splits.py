@@ -140,7 +140,7 @@ def _random_rank(counts: "Counts", rng: np.random.Generator) -> NDArray[np.int64
 
 
 def _share(n: int, fraction: float) -> int:
-    """This fraction of n, but at least one and not all."""
+    """A fraction of n, but at least one and not all."""
     return min(max(round(fraction * n), 1), n - 1)
 
 
