@@ -180,13 +180,6 @@ def test_every_file_and_module_named_in_the_pages_on_the_code_exists(page: str) 
         assert pkgutil.resolve_name(f"dcpf.{name}") is not None
 
 
-def test_every_row_of_bad_input_names_tests_that_exist() -> None:
-    text = (ROOT / "docs" / "bad-input.md").read_text()
-    rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
-    assert [int(row) for cell in rows for row in cell.split(",")] == list(range(1, 41))
-    assert_named_tests_exist(text)
-
-
 def test_every_promise_of_reliability_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "reliability.md").read_text()
     promises = re.findall(r"^\| (?!promise|run|broken|---|`|before|\| |float|.*\| the same)(.+)$", text, re.MULTILINE)

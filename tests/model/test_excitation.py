@@ -247,7 +247,7 @@ def test_a_file_with_sources_that_are_no_items_is_refused(tmp_path) -> None:
     assert excitation is not None
     excitation.strength.indices[0] = ITEMS + 1
     model.save(tmp_path / "a.safetensors")
-    with pytest.raises(dcpf.ModelFormatError, match="not a whole model.*columns"):
+    with pytest.raises(dcpf.ModelFormatError, match=r"not a whole model.*columns"):
         dcpf.load(tmp_path / "a.safetensors")
 
 

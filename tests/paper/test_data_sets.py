@@ -9,7 +9,7 @@ from tests.paper import originals
 from tests.paper.originals import PLAYS, TRIPLETS, WORDS
 
 from dcpf.counts import Counts
-from dcpf.counts.sampling import sample
+from dcpf.counts.filters import sample
 from dcpf.paper import data_sets
 from dcpf.paper.data_sets import DATA_SETS, DataSummary
 from dcpf.paper.originals import load_taste_profile

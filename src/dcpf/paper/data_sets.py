@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from dcpf.counts import Counts
-from dcpf.counts.filters import whole_number
-from dcpf.counts.sampling import sample
-from dcpf.counts.splits import Seed
+from dcpf.counts.checks import whole_number
+from dcpf.counts.filters import sample
+from dcpf.counts.checks import Seed
 from dcpf.paper.original_file import Original
 from dcpf.paper.originals import LASTFM, NIPS, TASTE_PROFILE
 from dcpf.readers import read_counts

@@ -13,7 +13,7 @@ from typing import IO, cast
 import polars as pl
 
 from dcpf.counts import Counts, InvalidCounts
-from dcpf.counts.collect import Place, Rows
+from dcpf.counts.rows import RowRef, Rows
 
 Progress = Callable[[int, int], None]
 
@@ -153,7 +153,7 @@ class MatchedLines:
 
     def rows(self, table: pl.DataFrame) -> Rows:
         """A table, with the place of each row for errors."""
-        return Rows(table, lambda row: Place(table["line"][row], f"{self._path}:{table['line'][row]}"))
+        return Rows(table, lambda row: RowRef(table["line"][row], f"{self._path}:{table['line'][row]}"))
 
     def _matched(self, block: bytes) -> pl.DataFrame:
         lines = _lines(block)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dcpf.counts import Counts, InvalidCounts
 from dcpf.counts.checks import LARGEST_COUNT
-from dcpf.counts.collect import BadRows, Collector
+from dcpf.counts.rows import BadRows, CountsBuilder
 from dcpf.paper.original_file import MatchedLines, Original, Progress, opened
 
 
@@ -18,7 +18,7 @@ def load_taste_profile(path: Path, progress: Progress | None = None) -> Counts:
     """All plays in train_triplets.txt, or in its .zip: 48,373,586 lines of user, song and play count."""
     pattern = r"^(?<user>[0-9a-f]{40})\t(?<item>SO[0-9A-Z]{16})\t(?<count>[0-9]+)\r?$"
     lines = MatchedLines(path, TASTE_PROFILE, pattern)
-    collector = Collector(str(path), ("string", "string"), BadRows(hint=TASTE_PROFILE.expected))
+    collector = CountsBuilder(str(path), ("string", "string"), BadRows(hint=TASTE_PROFILE.expected))
     for table in lines.tables(progress):
         collector.add(lines.rows(table))
     return collector.finish(tuple(lines.notes()))
@@ -36,7 +36,7 @@ def load_lastfm(path: Path, progress: Progress | None = None) -> Counts:
         r"\t[^\t\x00]*\t(?<artist>[^\t\x00]*)\t(?<track_id>[^\t\x00]*)\t(?<track>[^\t\x00]*)$"
     )
     lines = MatchedLines(path, LASTFM, pattern, skip_up_to=100)
-    collector = Collector(str(path), ("string", "string"), BadRows())
+    collector = CountsBuilder(str(path), ("string", "string"), BadRows())
     names: list[pl.DataFrame] = []
     plays = nameless = 0
     for table in lines.tables(progress):

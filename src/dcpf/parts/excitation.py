@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.cuts import cut
+from dcpf.counts.spill import cut
 from dcpf.elements import Element
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels import Csr

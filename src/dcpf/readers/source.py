@@ -1,24 +1,24 @@
-"""What a file is, by its content and never by its name; and its bytes, unpacked."""
+"""A file to read: what kind it is, by its content and never by its name, and its bytes, decompressed."""
 
 import gzip
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 from dcpf.counts import InvalidCounts
 
 Content = Literal["text", "parquet", "npz", "matrix-market"]
+Progress = Callable[[int, int], None]  # bytes done, and their total
 
 PEEKED = 4096  # bytes at the start that tell what it is
 
-_ROWS_OF_ANY, _ROWS_PER_BYTE = 10**7, 100  # of a matrix that is taken at its word
-
 _GZIP = b"\x1f\x8b"
 _ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60)))  # or a skippable frame
+_ZIP = (b"PK\3\4", b"PK\5\6")
 _MATRIX_MARKET = b"%%matrixmarket"
 _REFUSED = {
     b"\x93NUMPY": "an array of numpy; save it as a sparse matrix with scipy.sparse.save_npz",
@@ -35,13 +35,15 @@ _REFUSED = {
 
 
 class Source:
-    """A file: what it holds, its size, and its bytes unpacked if it was packed by gzip or zstd."""
+    """A file: its content, its size, and its bytes, decompressed if they are packed by gzip or zstd."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = path.stat().st_size
         if not path.is_file():
-            raise InvalidCounts(f"{path} is no regular file (a pipe?), and is read more than once; save it first")
+            raise InvalidCounts(
+                f"{path} is not a regular file (a pipe?), which is needed to read it twice; save it first"
+            )
         with path.open("rb") as file:
             start = file.read(PEEKED)
         if not start:
@@ -53,52 +55,40 @@ class Source:
             with self.open() as (stream, _):
                 start = stream.read(PEEKED)
             if not start:
-                raise InvalidCounts(f"{path}: the file is empty, once unpacked; wanted a row for each user and item")
+                raise InvalidCounts(f"{path}: the file is empty once unpacked; wanted a row for each user and item")
         self.content = self._recognise(start)
 
     @contextmanager
     def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """The bytes unpacked, and the file below, whose position tells how much of it was read."""
-        with self.path.open("rb") as file, self.errors():
+        """The unpacked bytes, and the file itself, whose position tells how much of it was read."""
+        with self.path.open("rb") as file, self._errors():
             if self.packing == "gzip":
                 with gzip.open(file, "rb") as stream:
                     yield cast(IO[bytes], stream), file
             elif self.packing == "zstd":
-                with _zstd_open(file) as stream:
+                with _zstd().open(file, "rb") as stream:
                     yield stream, file
             else:
                 yield file, file
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Say what is wrong with the packing in one way for all packings."""
+    def _errors(self) -> Iterator[None]:
+        """Report damaged compression in the same way for gzip and zstd."""
         try:
             yield
         except EOFError:
             raise InvalidCounts(
                 f"{self.path}: the file ends too early ({self.packing} data are cut off); copy or download it again"
             ) from None
-        except (gzip.BadGzipFile, zlib.error, _zstd_error()) as error:
+        except (gzip.BadGzipFile, zlib.error, _zstd().ZstdError) as error:
             raise InvalidCounts(
                 f"{self.path}: broken {self.packing} data ({error}); copy or download it again"
             ) from None
 
-    def check_shape(self, shape: tuple[int, ...]) -> None:
-        """Refuse the shape of a matrix that a file of this size cannot mean, before room is made for its rows."""
-        if (
-            len(shape) != 2
-            or min(shape) < 0
-            or max(shape) > min(2**31 - 1, _ROWS_OF_ANY + _ROWS_PER_BYTE * self.size)
-        ):
-            raise InvalidCounts(
-                f"{self.path}: its {self.size:,} bytes claim the shape {shape}; wanted a users x items matrix whose "
-                "rows and columns are not nearly all empty"
-            )
-
     def _recognise(self, start: bytes) -> Content:
         if start.startswith(b"PAR1"):
             return self._only_unpacked("parquet")
-        if start.startswith(b"PK"):
+        if start.startswith(_ZIP):
             return self._only_unpacked("npz")
         if start[: len(_MATRIX_MARKET)].lower() == _MATRIX_MARKET:
             return "matrix-market"
@@ -110,7 +100,7 @@ class Source:
         if re.match(rb'\s*[\[{]\s*[\[{"]', start):
             raise InvalidCounts(f"{self.path} is JSON; export it as Parquet or CSV")
         what = next((what for magic, what in _REFUSED.items() if start.startswith(magic)), None)
-        if what is None and self._is_packed(start):
+        if what is None and start.startswith((_GZIP, *_ZSTD)):
             what = "packed twice; unpack it first"
         if what is None and b"\0" in start:
             what = "a binary file of an unknown kind; wanted CSV, TSV, Parquet, MatrixMarket or npz"
@@ -123,22 +113,10 @@ class Source:
             raise InvalidCounts(f"{self.path} is a {content} file packed by {self.packing}; unpack it first")
         return content
 
-    @staticmethod
-    def _is_packed(start: bytes) -> bool:
-        return start.startswith((_GZIP, *_ZSTD))
 
-
-def _zstd_open(file: IO[bytes]) -> IO[bytes]:
+def _zstd() -> Any:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
-    return cast(IO[bytes], zstd.open(file, "rb"))
-
-
-def _zstd_error() -> type[Exception]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return cast(type[Exception], zstd.ZstdError)
+    return zstd

@@ -1,4 +1,4 @@
-"""From rows of a table, chunk after chunk, to Counts: checked, encoded, sorted and summed."""
+"""Counts from the rows of a table, which come chunk after chunk: checked, encoded, sorted and summed."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -8,65 +8,63 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
-from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts
+from dcpf.counts.checks import InvalidCounts, check_sums, shown
+from dcpf.counts.codes import Encoder, Kind
 from dcpf.counts.counts import Counts
-from dcpf.counts.encode import Encoder, Kind
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
-from dcpf.counts.spill import Triplets
-from dcpf.counts.values import Fault, Times, read_counts_column, shown
+from dcpf.counts.spill import Triplets, canonical
+from dcpf.counts.values import Fault, TimeColumn, read_counts_column
 from dcpf.wording import several
 
 
-class Place(NamedTuple):
-    """Where a row stands: its number, and how an error names it."""
+class RowRef(NamedTuple):
+    """A row, for error messages."""
 
     number: int
-    shown: str
+    shown: str  # such as plays.csv:3
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a table: columns user, item, and where there are such count and time."""
+    """Some rows of a table: columns user and item, and perhaps count and time."""
 
     frame: pl.DataFrame
-    place: Callable[[int], Place]
+    ref: Callable[[int], RowRef]
 
 
 class BadRows:
-    """What is done with rows that cannot be used: the first is an error, or all are skipped and counted."""
+    """Rows that cannot be used: the first is an error, or all are skipped and counted."""
 
     def __init__(self, skip: bool = False, hint: str = "") -> None:
         self.skip = skip
         self.hint = hint  # how to skip them, for the error
         self.number = 0
-        self.first: Place | None = None
+        self.first: RowRef | None = None
         self.kinds = Counter[str]()
         self._why_first = ""
 
-    def found(self, place: Place, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
-        """There are so many; this is the first. `kinds` tells how many of them are wrong in which way."""
+    def add(self, row: RowRef, why: str, number: int = 1, kinds: Mapping[str, int] | None = None) -> None:
+        """So many bad rows, of which this is the first. `kinds` tells how many are wrong in which way."""
         if not self.skip:
-            more = f" (and {number - 1:,} more rows at fault)" if number > 1 else ""
-            raise InvalidCounts(f"{place.shown}: {why}{self.hint}{more}")
+            more = f" (and {number - 1:,} more bad rows)" if number > 1 else ""
+            raise InvalidCounts(f"{row.shown}: {why}{self.hint}{more}")
         self.number += number
         self.kinds.update(kinds or {})
-        if self.first is None or place < self.first:
-            self.first, self._why_first = place, why
+        if self.first is None or row < self.first:
+            self.first, self._why_first = row, why
 
     def notes(self) -> list[str]:
         """A sentence, if there were any."""
         if self.first is None:
             return []
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.items())
-        return [
-            f"{self._skipped()}{f' ({kinds})' * (self.number > 1 and bool(kinds))}, the first is {self.first.shown}"
-        ]
+        shown = f" ({kinds})" if self.number > 1 and kinds else ""
+        return [f"{self._skipped()}{shown}, the first is {self.first.shown}"]
 
     def check_left(self, where: str) -> None:
-        """An error, if rows were skipped and none is left; then it is known that none is."""
+        """Raise if rows were skipped, when it turns out that no row is left."""
         if self.first is not None:
             raise InvalidCounts(
                 f"{where}: nothing is left, {self._skipped()}; the first is {self.first.shown}: {self._why_first}"
@@ -76,10 +74,10 @@ class BadRows:
         return f"{several(self.number, 'bad line')} skipped"
 
 
-class Collector:
-    """Takes rows and makes Counts of them. What it keeps of a row is 12 bytes, and its time.
+class CountsBuilder:
+    """Makes Counts of rows. Keeps 12 bytes of each row, and its time.
 
-    Rows that are too many for memory go to a file. Rows with times stay in memory, however many: their events do too.
+    Rows that do not fit into memory go to a temporary file. Rows with times stay in memory, as their events do.
     """
 
     def __init__(
@@ -96,7 +94,7 @@ class Collector:
         self._bad = bad
         self._round = round_counts
         self._time_was_asked_for = time_was_asked_for
-        self._times: Times | None = Times()
+        self._times: TimeColumn | None = TimeColumn()
         self._rows = Triplets()
         self._zeros = 0
         self._notes: list[str] = []
@@ -112,21 +110,10 @@ class Collector:
         times, of_times = self._read_times(rows, faults)
         faults += of_times
         keep = counts > 0
-        good = frame.height
-        if faults:
-            bad, kinds = np.zeros(frame.height, dtype=bool), Counter[str]()
-            for mask, _, kind in faults:
-                kinds[kind] += int((mask & ~bad).sum())
-                bad |= mask
-            first, number = int(np.argmax(bad)), int(bad.sum())
-            why = next(fault.why(first) for fault in faults if fault.mask[first])
-            if number == frame.height > 1:
-                why += "; every row is like this, so another column may be meant: --count-column and so on name it"
-            self._bad.found(rows.place(first), why, number, kinds)
-            keep &= ~bad
-            good -= number
+        bad = self._bad_rows(rows, faults)
+        keep &= ~bad
         left = int(keep.sum())
-        self._zeros += good - left
+        self._zeros += frame.height - int(bad.sum()) - left
         if left < frame.height:
             frame, counts = frame.filter(pl.Series(keep)), counts[keep]
         users, items = (encoder.encode(frame[role]) for role, encoder in self._encoders.items())
@@ -136,6 +123,22 @@ class Collector:
         if self._times is None or self._times.are_dates is None:
             self._rows.make_room()
 
+    def _bad_rows(self, rows: Rows, faults: list[Fault]) -> NDArray[np.bool_]:
+        """Which rows cannot be used; they are an error, or are counted as skipped."""
+        bad, kinds = np.zeros(rows.frame.height, dtype=bool), Counter[str]()
+        if not faults:
+            return bad
+        for fault in faults:
+            kinds[fault.kind] += int((fault.mask & ~bad).sum())
+            bad |= fault.mask
+        first, number = int(np.argmax(bad)), int(bad.sum())
+        why = next(fault.why(first) for fault in faults if fault.mask[first])
+        if number == len(bad) > 1:
+            why += "; every row is like this, so another column may be meant: "
+            why += "choose it with count_column= and the like"
+        self._bad.add(rows.ref(first), why, number, kinds)
+        return bad
+
     def finish(self, notes: tuple[str, ...] = ()) -> Counts:
         """The counts of all the rows."""
         n_rows = len(self._rows)
@@ -144,20 +147,21 @@ class Collector:
                 self._bad.check_left(self._where)
             zeros = f"{several(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
-        users, user_places = self._finish_ids("user")
-        items, item_places = self._finish_ids("item")
+        users, user_positions = self._finish_ids("user")
+        items, item_positions = self._finish_ids("item")
         events: Events | None = None
         if self._times is None or self._times.are_dates is None:
-            matrix = self._rows.matrix(user_places, item_places)
+            matrix = self._rows.matrix(user_positions, item_positions)
         else:
-            columns = self._rows.columns(user_places, item_places)
-            matrix, events = _with_events(*columns, self._times.finish(), (len(users), len(items)))
-        self._check_sums(matrix, users, items)
+            rows, columns, counts = self._rows.columns(user_positions, item_positions)
+            matrix = canonical(rows, columns, counts, (len(users), len(items)))
+            events = Events.of(matrix, rows, columns, self._times.finish(), counts)
+        check_sums(matrix, users, items, f"{self._where}: ")
         repeated = n_rows - matrix.nnz
-        told = [*notes, *self._notes, *self._bad.notes()]
-        told += [f"{several(repeated, 'repeated pair')} summed"] if repeated else []
-        told += [f"{several(self._zeros, 'zero count')} left out"] if self._zeros else []
-        return Counts(matrix, users, items, events=events, notes=tuple(told))
+        notes_ = [*notes, *self._notes, *self._bad.notes()]
+        notes_ += [f"{several(repeated, 'repeated pair')} summed"] if repeated else []
+        notes_ += [f"{several(self._zeros, 'zero count')} left out"] if self._zeros else []
+        return Counts(matrix, users, items, events=events, notes=tuple(notes_))
 
     def _read_counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int32], list[Fault]]:
         if "count" not in frame.columns:
@@ -167,7 +171,7 @@ class Collector:
         return counts, whose
 
     def _read_times(self, rows: Rows, others: list[Fault]) -> tuple[NDArray[Any] | None, list[Fault]]:
-        """Times, and their faults. If nobody asked for them, all are given up rather than a row that is else good."""
+        """Times and their faults. Unless they were asked for, all are dropped rather than an otherwise good row."""
         if self._times is None or "time" not in rows.frame.columns:
             return None, []
         column = rows.frame["time"]
@@ -176,15 +180,15 @@ class Collector:
         except InvalidCounts as error:
             if self._time_was_asked_for:
                 raise InvalidCounts(f"{self._where}: {error}") from None
-            return self._give_up_times(f"it holds {column.dtype}")
+            return self._drop_times(f"it holds {column.dtype}")
         if not self._time_was_asked_for:
             good = ~np.logical_or.reduce([np.zeros(len(column), dtype=bool), *(one.mask for one in others)])
             for fault in faults:
                 if (first := np.flatnonzero(fault.mask & good)).size:
-                    return self._give_up_times(f"{rows.place(int(first[0])).shown}: {fault.why(int(first[0]))}")
+                    return self._drop_times(f"{rows.ref(int(first[0])).shown}: {fault.why(int(first[0]))}")
         return times, faults
 
-    def _give_up_times(self, why: str) -> tuple[None, list[Fault]]:
+    def _drop_times(self, why: str) -> tuple[None, list[Fault]]:
         self._times = None
         self._notes.append(f"the time column is ignored: {why}")
         return None, []
@@ -195,17 +199,6 @@ class Collector:
             integer, other = map(shown, mixture)
             self._notes.append(f"{role} ids are kept as strings: {integer} is an integer, {other} is not")
         return encoder.finish()
-
-    def _check_sums(self, matrix: sparse.csr_array, users: Ids, items: Ids) -> None:
-        if matrix.data.max() <= LARGEST_COUNT:
-            return
-        entry = int(np.argmax(matrix.data > LARGEST_COUNT))
-        user = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        whose = f"user {shown(users[user])}, item {shown(items[int(matrix.indices[entry])])}"
-        raise InvalidCounts(
-            f"{self._where}: the counts of {whose} sum to {matrix.data[entry]}, which is too large; the limit is "
-            f"2^31-1 = {LARGEST_COUNT:,}: cap the counts or count in larger units"
-        )
 
 
 def _missing(ids: pl.Series, role: str) -> list[Fault]:
@@ -220,21 +213,3 @@ def _of_pair(frame: pl.DataFrame, why: Callable[[int], str]) -> Callable[[int], 
     return lambda row: (
         f"the count of user {shown(frame['user'][row])}, item {shown(frame['item'][row])} is {why(row)}"
     )
-
-
-def _with_events(
-    users: NDArray[np.int32],
-    items: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    times: NDArray[Any],
-    shape: tuple[int, int],
-) -> tuple[sparse.csr_array, Events]:
-    order = np.lexsort((counts, times, items, users))
-    users, items, counts, times = users[order], items[order], counts[order], times[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
-    starts = np.append(np.flatnonzero(fresh), len(order)).astype(np.int64)
-    sums = np.add.reduceat(counts, starts[:-1])
-    matrix = sparse.csr_array((sums, (users[fresh], items[fresh])), shape=shape)
-    matrix.sum_duplicates()
-    return matrix, Events(starts, times, counts)

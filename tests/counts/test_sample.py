@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.counts.drawn import assert_sound, by_id, drawn_counts
 
 from dcpf.counts import Counts
-from dcpf.counts.sampling import sample
+from dcpf.counts.filters import sample
 
 # Users of 1 to 4 items, items of 4 to 1 users
 STAIRS = np.array([[1, 0, 0, 0], [2, 1, 0, 0], [1, 1, 7, 0], [1, 1, 1, 1]])
