@@ -70,7 +70,7 @@ def joined_items(sides: Sequence[ItemSide]) -> ItemSide:
 
 def no_sparse(rows: int, columns: int) -> "sparse.csr_array[Any, tuple[int, int]]":
     """X, or S, of a part that has none."""
-    return sparse.csr_array((rows, columns), dtype=np.float32)
+    return sparse.csr_array(np.empty((rows, columns), np.float32))
 
 
 def _times(values: Floats, weight: float) -> Floats:
