@@ -19,7 +19,7 @@ from scipy import sparse
 from benchmarks.timing import table
 from dcpf import Counts, SessionCounts, evaluate, read_counts
 from dcpf.baselines import Baseline, Ease, ImplicitALS
-from dcpf.baselines.weighting import weighted
+from dcpf.baselines.base import weighted
 
 WEIGHTS = ("raw", "binary", "log", "sessions")
 LENGTH = 100

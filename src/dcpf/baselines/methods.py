@@ -1,18 +1,16 @@
-"""The methods by name, each with the parameters to choose from."""
+"""The baselines by name, each with a grid of parameters to choose from."""
 
 from typing import Any, NamedTuple
 
-from dcpf.baselines.base import Baseline
+from dcpf.baselines.base import Baseline, Popularity
 from dcpf.baselines.ease import Ease
 from dcpf.baselines.hpf import HPF
-from dcpf.baselines.implicit_als import ImplicitALS
-from dcpf.baselines.implicit_bpr import ImplicitBPR
-from dcpf.baselines.item_knn import ItemKNN
-from dcpf.baselines.popularity import Popularity
+from dcpf.baselines.implicit_models import ImplicitALS, ImplicitBPR
+from dcpf.baselines.neighbors import ItemKNN
 
 
 class Method(NamedTuple):
-    """What a method is called, its class, the parameters that are tried on data put aside, and whose work it is."""
+    """A label for tables, the class, the parameters to try, and the package that the method comes from."""
 
     label: str
     make: type[Baseline]
@@ -21,7 +19,7 @@ class Method(NamedTuple):
 
 
 # Values around the best ones on plays, invoices, check-ins and words of 1,500 to 4,400 users.
-# The first of each is a fair choice where there is no time to try more.
+# The first of each is a good choice if you try no others.
 METHODS: dict[str, Method] = {
     "popularity": Method("popularity", Popularity, [{}]),
     "ease": Method(
