@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import dcpf
 from dcpf.elements import Geometric, Raw, ShiftedNegativeBinomial
-from dcpf.evaluation.check import Check
+from dcpf.evaluation.predictive import Check
 from dcpf.experiments import figures
 from dcpf.experiments.figures import style
 from dcpf.experiments.figures.bounds import gaps

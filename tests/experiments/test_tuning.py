@@ -10,7 +10,7 @@ import pytest
 
 import dcpf
 from dcpf import DCPF, Counts
-from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.evaluation.result import mean_intervals
 from dcpf.experiments import figures, tuning
 from dcpf.experiments.objective import USUAL, Gain, Objective, Part
 from dcpf.experiments.search import DEFAULT, SPACE, Settings, search, space_for

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Counts
 from dcpf.evaluation import Evaluation
-from dcpf.evaluation.bootstrap import mean_of
+from dcpf.evaluation.result import mean_of
 from dcpf.experiments.contenders import CONTENDERS, Contender, Settings
 from dcpf.experiments.worker import Round, Trial, Worker
 from dcpf.model.fitted import describe_data

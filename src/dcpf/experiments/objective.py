@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Counts
 from dcpf.evaluation import evaluate
-from dcpf.evaluation.bootstrap import mean_intervals, mean_of
+from dcpf.evaluation.result import mean_intervals, mean_of
 from dcpf.evaluation.metrics import METRICS
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.evaluation.result import mean_intervals
 from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
 from dcpf.experiments.tables import Cell, Table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.evaluation.check import Check
+from dcpf.evaluation.predictive import Check
 from dcpf.experiments.figures.bins import edges, totals
 from dcpf.experiments.figures.style import INK, label, lines, panels, styled, whole_numbers
 
