@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from tests.experiments.small import SETTINGS, lines, plays, run
 
+from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments import formats, protocol
 from dcpf.experiments.reproduce import Reproduction
 from dcpf.experiments.results import Results
-from dcpf.experiments.tables import Cell, Table, all_tables, scores
+from dcpf.experiments.tables import all_tables, scores
 
 LEARNED = ["Log", "ZTP", "Geo", "Sh. NB"]
 
@@ -24,7 +25,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return run(tmp_path_factory.mktemp("searched"), settings=replace(SETTINGS, grid=True))
 
 
-def named(done: Reproduction, name: str) -> Table:
+def named(done: Reproduction, name: str) -> ResultTable:
     return next(table for table in done.tables if table.name == name)
 
 
@@ -189,7 +190,7 @@ def test_csv_has_all_digits_and_columns_of_their_own_for_spread_and_paper(done: 
     assert "Est. sd" not in rows[0]
 
 
-HOSTILE = Table(
+HOSTILE = ResultTable(
     "hostile",
     "50% of A_B & C | <d> #1",
     ("x^2", "{y}\n~"),

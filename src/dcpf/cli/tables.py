@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 from dcpf.cli.output import console, heading, plain, table
 
 if TYPE_CHECKING:
-    from dcpf.experiments.tables import Cell, Table
+    from dcpf.evaluation.result_table import Cell, ResultTable
 
 _WIDE = 120  # columns where there is no terminal
 
 
-def show(one: "Table") -> None:
+def show(one: "ResultTable") -> None:
     """A table with its title above and its notes below."""
     screen = console()
     if not screen.is_terminal:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from dcpf.evaluation.predictive import predictive_check
 from dcpf.experiments import figures, protocol
+from dcpf.experiments.fitting import JobRunner
 from dcpf.experiments.protocol import MODELS
 from dcpf.experiments.results import Results
-from dcpf.experiments.running import Bench
 from dcpf.model import DCPF, load
 
 _ENDINGS = (".png", ".svg")
 
 
-def draw_all(folder: Path, results: Results, bench: Bench) -> tuple[list[Path], list[str]]:
+def draw_all(folder: Path, results: Results, bench: JobRunner) -> tuple[list[Path], list[str]]:
     """Draw each figure. Gives the files, and if there are none why, and how to get them."""
     try:
         figures.need_matplotlib()
@@ -44,7 +44,7 @@ def draw_all(folder: Path, results: Results, bench: Bench) -> tuple[list[Path], 
     return files, []
 
 
-def _models(results: Results, bench: Bench) -> dict[str, DCPF]:
+def _models(results: Results, bench: JobRunner) -> dict[str, DCPF]:
     """The model of the first start of each contender."""
     found = {}
     for contender in MODELS:

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable
 
-from dcpf.experiments.tables import Cell, Number, Table
+from dcpf.evaluation.result_table import Cell, Number, ResultTable
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~])")
 _LATEX = {
@@ -29,7 +29,7 @@ def parts(cell: Cell) -> tuple[str, str]:
     return ours, f"[{_spelt(cell.paper, cell.paper_spread, digits, cell.percent)}]"
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ResultTable) -> str:
     """The title, the table, and its notes."""
     head = [_markdown_word(one) for one in table.columns]
     lines = [f"## {_markdown_word(table.title)}", "", _piped(head), _piped("---" for _ in head)]
@@ -38,7 +38,7 @@ def markdown(table: Table) -> str:
     return "\n".join([*lines, "", *(f"{_markdown_word(note)}  " for note in table.notes)]).rstrip() + "\n"
 
 
-def latex(table: Table) -> str:
+def latex(table: ResultTable) -> str:
     """A table environment; it needs the package booktabs."""
     lines = [
         r"\begin{table}",
@@ -55,7 +55,7 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def comma_separated(table: Table) -> str:
+def comma_separated(table: ResultTable) -> str:
     """Numbers with all their digits. Spreads and the paper's numbers have columns of their own."""
     columns: list[list[object]] = []
     for j, name in enumerate(table.columns):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dcpf.experiments import protocol
-from dcpf.experiments.journal import Record
+from dcpf.experiments.fitting import FitRecord
 from dcpf.experiments.protocol import Job, PaperModel, Protocol
 from dcpf.readers.paper import DATA_SETS, Figures
 
@@ -19,14 +19,14 @@ class Results:
     data: Figures  # before the split
     dataset: str | None  # of the paper's, by its name there
     protocol: Protocol
-    records: Mapping[Job, Record]
+    records: Mapping[Job, FitRecord]
 
     @property
     def theirs(self) -> Figures | None:
         """What the paper says of the data, if it is one of its sets."""
         return None if self.dataset is None else DATA_SETS[self.dataset].paper
 
-    def of(self, model: PaperModel, p: float | None = None, at: Protocol | None = None) -> list[Record]:
+    def of(self, model: PaperModel, p: float | None = None, at: Protocol | None = None) -> list[FitRecord]:
         """One record for each start."""
         at = at or self.protocol
         return [self.records[protocol.job(at, model, start, p)] for start in range(at.starts)]

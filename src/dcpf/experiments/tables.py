@@ -3,47 +3,20 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments import paper, protocol
 from dcpf.experiments.protocol import MODELS, PaperModel
 from dcpf.experiments.results import Results
 from dcpf.readers.paper import Figures
-
-Number = int | float | None
 
 OPTIONAL = ("grid", "choice")  # tables that only a run with a search has
 
 _BOLD = "Bold: the two best means of a column, as displayed."
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A number with its spread and what the paper has for it, or a word."""
-
-    value: Number | str
-    digits: int = 3  # after the point; the spread has one more
-    spread: float | None = None
-    paper: Number | str = None
-    paper_spread: float | None = None
-    paper_digits: int | None = None  # where it has others than ours
-    percent: bool = False
-    bold: bool = False
-    italic: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, by the name of its files, with what there is to say below it."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
-
-
-def all_tables(results: Results) -> list[Table]:
+def all_tables(results: Results) -> list[ResultTable]:
     """Every table that these results are for."""
     tables = [structure(results), scores(results)]
     if results.dataset in paper.TABLE_4:
@@ -56,7 +29,7 @@ def all_tables(results: Results) -> list[Table]:
     return [*tables, fits(results)]
 
 
-def structure(results: Results) -> Table:
+def structure(results: Results) -> ResultTable:
     """Table 2 of the paper: how large the data are."""
     ours, theirs = results.data, results.theirs
     rows = (
@@ -65,10 +38,12 @@ def structure(results: Results) -> Table:
         (Cell("# non-zeros"), Cell(ours.entries, paper=_of(theirs, "entries"))),
         (Cell("% non-zeros"), Cell(ours.share, 2, percent=True, paper=_of(theirs, "share"))),
     )
-    return Table("structure", "Table 2. Structure of the data", ("", results.name), rows, _brackets(results, theirs))
+    return ResultTable(
+        "structure", "Table 2. Structure of the data", ("", results.name), rows, _brackets(results, theirs)
+    )
 
 
-def scores(results: Results) -> Table:
+def scores(results: Results) -> ResultTable:
     """Table 3 of the paper: NDCG by model and threshold."""
     thresholds = results.protocol.thresholds
     theirs = paper.TABLE_3 if results.dataset == "taste-profile" else {}
@@ -94,10 +69,10 @@ def scores(results: Results) -> Table:
         *_unfinished(results, rows),
     )
     title = f"Table 3. NDCG@{results.protocol.k} of dcPF and PF, {results.name}"
-    return Table("scores", title, columns, _with_best(rows, first=4), notes)
+    return ResultTable("scores", title, columns, _with_best(rows, first=4), notes)
 
 
-def scores_of_small_data(results: Results) -> Table:
+def scores_of_small_data(results: Results) -> ResultTable:
     """Table 4, for NIPS and Last.fm."""
     theirs = paper.TABLE_4[results.dataset or ""]
     rows = []
@@ -111,10 +86,12 @@ def scores_of_small_data(results: Results) -> Table:
     columns = ("Model", *(f"NDCG{s}" for s in (0, 1) if s in results.protocol.thresholds))
     notes = (*_of_means(results), _BOLD, *_brackets(results, theirs))
     title = f"Table 4. NDCG@{results.protocol.k}, {results.name}"
-    return Table("scores_short", title, columns, _with_best(rows, first=1), (*notes, *_unfinished(results, rows)))
+    return ResultTable(
+        "scores_short", title, columns, _with_best(rows, first=1), (*notes, *_unfinished(results, rows))
+    )
 
 
-def dispersion(results: Results) -> Table:
+def dispersion(results: Results) -> ResultTable:
     """The appendix's table: the non-zero values, and the learned parameters."""
     ours, theirs, learned_there = results.data, results.theirs, paper.APPENDIX.get(results.dataset or "", {})
     rows = [
@@ -131,10 +108,10 @@ def dispersion(results: Results) -> Table:
             rows.append((Cell(f"{model.label} - {symbol}"), replace(learned, paper=beside, paper_digits=2)))
     notes = (*_of_means(results), *_brackets(results, theirs), *_unfinished(results, rows))
     title = "Appendix. Dispersion of the non-zero values, and learned parameters"
-    return Table("dispersion", title, ("", results.name), tuple(rows), notes)
+    return ResultTable("dispersion", title, ("", results.name), tuple(rows), notes)
 
 
-def grid(results: Results) -> Table:
+def grid(results: Results) -> ResultTable:
     """All that the grid search has tried."""
     rows = []
     for model in (one for one in MODELS if one.grid):
@@ -145,12 +122,12 @@ def grid(results: Results) -> Table:
             rows.append((Cell(_marked(results, model, p)), Cell(f"{p:g}"), *cells, mark))
     columns = ("Model", "p", *(f"NDCG{s}" for s in results.protocol.thresholds), "")
     ends = "The least p of a model is PFraw, the largest PFbin."
-    return Table(
+    return ResultTable(
         "grid", "Grid search over p", columns, tuple(rows), (*_of_means(results), ends, *_unfinished(results, rows))
     )
 
 
-def choice(results: Results) -> Table:
+def choice(results: Results) -> ResultTable:
     """What alpha and K were chosen from."""
     rows = []
     for one in protocol.choices(results.protocol):
@@ -158,10 +135,10 @@ def choice(results: Results) -> Table:
         mark = Cell("chosen" if one == results.protocol else "")
         rows.append((Cell(one.components), Cell(one.alpha, 1), mean, mark))
     notes = (*_of_means(results), "Chosen by the mean NDCG0 of PFbin, on the test set as in the paper.")
-    return Table("choice", "Choice of K and alpha", ("K", "alpha", "NDCG0 of PFbin", ""), tuple(rows), notes)
+    return ResultTable("choice", "Choice of K and alpha", ("K", "alpha", "NDCG0 of PFbin", ""), tuple(rows), notes)
 
 
-def fits(results: Results) -> Table:
+def fits(results: Results) -> ResultTable:
     """How the fits went: iterations, bound, what counts are read as, held-out likelihood."""
     rows = []
     for model in MODELS:
@@ -184,7 +161,7 @@ def fits(results: Results) -> Table:
         "Held-out log-likelihood in nats for each test count, zeros included: of the counts, and of whether there is "
         "any. PFbin has no law of counts; its bound is of 1[y > 0] and does not compare with the others.",
     )
-    return Table("fits", "How the fits went", columns, tuple(rows), notes)
+    return ResultTable("fits", "How the fits went", columns, tuple(rows), notes)
 
 
 def _over_starts(values: Sequence[float]) -> Cell:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dcpf.evaluation.trials import LABELS, Trial, Tuned, spelt
 from dcpf.experiments.figures.style import FAINT, INK, label, panels, styled
-from dcpf.experiments.tuned import LABELS, by_value, spelt
-from dcpf.experiments.tuning import Trial, Tuned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +23,7 @@ def what_mattered(tuned: Tuned, *, title: str | None = None) -> "Figure":
     top, middle = scores[-1], scores[len(scores) // 2]
     foot = max(scores[0], min(middle, tuned.trials[0].score) - 2.0 * (top - middle) - 0.01 * top)
     with styled():
-        names = by_value(tuned)
+        names = tuned.by_value()
         figure, axes = panels(len(names), 2.1 * len(names), 2.8)
         for one, (name, best) in zip(axes, names.items(), strict=True):
             _panel(one, name, list(best), tuned.trials, foot)
