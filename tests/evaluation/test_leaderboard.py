@@ -25,7 +25,7 @@ from dcpf.evaluation.leaderboard import (
 )
 from dcpf.evaluation.result_table import to_markdown
 from dcpf.evaluation.runs import Worker
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 NAMES = ("popularity", "ease")
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import dcpf
 from dcpf.evaluation import predictive
 from dcpf.evaluation.predictive import Check, predictive_check
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 ELEMENTS = ("logarithmic", "zero-truncated-poisson", "geometric", "shifted-nb")
 

@@ -10,11 +10,11 @@ from dcpf.cli.inputs import Json, Threads, bar, check_least, run_bar
 from dcpf.cli.output import check_folder, console, plain, print_json, tell_notes
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
-    from dcpf.experiments.reproduce import Reproduction, Standing
+    from dcpf.paper.reproduce import Reproduction, Standing
 
 
 @grouped
@@ -77,25 +77,25 @@ def reproduce(
     )  # fmt: skip
     if choose and (components is not None or alpha is not None):
         raise ValueError("--choose finds alpha and K: leave out --alpha and --components, or --choose")
-    from dcpf.experiments import paper
-    from dcpf.experiments.protocol import Protocol
-    from dcpf.readers.paper import find
+    from dcpf.paper import published
+    from dcpf.paper.data_sets import find
+    from dcpf.paper.protocol import Protocol
 
     dataset, path = _what(data, file)
     settings = Protocol(
-        components=components or paper.COMPONENTS.get(dataset or "", 50),
+        components=components or published.COMPONENTS.get(dataset or "", 50),
         alpha=0.3 if alpha is None else alpha,
         starts=starts, seed=seed, max_iter=max_iter, tol=tol, grid=grid, choose=choose,
     )  # fmt: skip
     folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
     check_folder(folder)
     counts = _read(dataset, path, seed, reading, (min_per_user, min_per_item))
-    from dcpf.experiments.reproduce import reproduce as run
+    from dcpf.paper.reproduce import reproduce as run
 
     last: list[Standing] = []
 
     def kept() -> str:
-        fits = f"{last[0].done} of {several(last[0].total, 'fit')}" if last else "finished fits"
+        fits = f"{last[0].done} of {plural(last[0].total, 'fit')}" if last else "finished fits"
         return f"{fits} are kept in {folder}"
 
     with run_bar("starting (compiles when run for the first time)", None, kept) as update:
@@ -118,11 +118,13 @@ def reproduce(
 
 def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
     """The name of the data set, if it is one of the paper's, and the file."""
-    from dcpf.readers.paper import DATA_SETS
+    from dcpf.paper.data_sets import DATA_SETS
 
     if file is None:
         if data in DATA_SETS and not Path(data).exists():
-            raise ValueError(f"{data} needs a file: dcpf reproduce {data} FILE, with {DATA_SETS[data].source}")
+            raise ValueError(
+                f"{data} needs a file: dcpf reproduce {data} FILE, with {DATA_SETS[data].original.source}"
+            )
         return None, Path(data)
     if data not in DATA_SETS:
         raise ValueError(
@@ -141,17 +143,17 @@ def _read(dataset: str | None, path: Path, seed: int, reading: Reading, least: t
         if max(least) > 1 or reading != USUAL:
             given = next(iter(reading.typed()), "--min-per-...")
             raise ValueError(f"{dataset} has its own columns and filter: leave out {given}")
-        from dcpf.experiments.sources import read_dataset
+        from dcpf.paper.data_sets import read_original_or_prepared
 
         with bar(f"reading {path.name}", of_bytes=True) as progress:
-            counts = read_dataset(dataset, path, seed, progress)
-    console(stderr=True).print(f"  {extent(*counts.shape, counts.nnz)}", soft_wrap=True)
+            counts = read_original_or_prepared(dataset, path, seed, progress)
+    console(stderr=True).print(f"  {shape_words(*counts.shape, counts.nnz)}", soft_wrap=True)
     tell_notes(counts)
     return counts
 
 
 def _described(now: "Standing") -> str:
-    from dcpf.progress import clock
+    from dcpf.text import clock
 
     left = "" if now.left is None else f", about {clock(now.left)} left"
     return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"

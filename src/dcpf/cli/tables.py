@@ -32,8 +32,6 @@ def _styled(cell: "Cell", between: str) -> Any:
     """Ours, and the paper's number beside or below it."""
     from rich.text import Text
 
-    from dcpf.experiments.formats import parts
-
-    ours, theirs = (plain(part).replace("± ", "±") for part in parts(cell))
+    ours, theirs = (plain(part).replace("± ", "±") for part in cell.texts())
     text = Text(ours, style="bold" if cell.bold else "italic" if cell.italic else "")
     return text.append(f"{between}{theirs}", style="not bold not italic dim") if theirs else text

@@ -29,7 +29,7 @@ from dcpf.evaluation.runs import Journal, Worker, peak_memory, reset_peak_memory
 from dcpf.evaluation.trials import as_options
 from dcpf.model import DCPF
 from dcpf.model.fitted import describe_data
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 Parameters = dict[str, Any]
 Watch = Callable[[str, int, int], object]  # label of a competitor, settings tried, settings in all
@@ -344,7 +344,7 @@ def standings(board: Board) -> ResultTable:
         seconds = [Cell(one, 1) for one in (entry.final.fit_seconds, search, entry.final.rank_seconds)]
         chosen = (f"{_SHORT.get(name, name)} {v}" for name, v in entry.parameters.items() if name != "element")
         rows.append((Cell(entry.label), *means, *seconds, Cell(entry.final.memory / 1e6, 0), Cell(", ".join(chosen))))
-    shape = extent(board.data["users"], board.data["items"], board.data["entries"])
+    shape = shape_words(board.data["users"], board.data["items"], board.data["entries"])
     notes = (*verdict(board), *_legend(board))
     return ResultTable(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
 

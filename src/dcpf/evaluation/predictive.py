@@ -19,8 +19,8 @@ from dcpf.counts import Counts, count_matrix
 from dcpf.elements import Element, Raw
 from dcpf.model import DCPF
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
-from dcpf.simulate import draw_counts, draw_excited
-from dcpf.wording import several
+from dcpf.simulation import draw_counts, draw_excited
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -303,7 +303,7 @@ class Check:
         users, items = self.shape
         lines = [
             f"Predictive check of {self.element.name}{parameters}",
-            f"{several(users, 'user')} x {several(items, 'item')}, {several(len(self.drawn), 'draw')} from the model",
+            f"{plural(users, 'user')} x {plural(items, 'item')}, {plural(len(self.drawn), 'draw')} from the model",
             "",
             f"{'entries of count':<20}{'data':>14}{'model':>14}    range of the draws",
             *(_line(one.spelt("-"), one.data, np.array(one.drawn)) for one in self.ranges),

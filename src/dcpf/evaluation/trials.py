@@ -15,7 +15,7 @@ from dcpf.evaluation.metrics import METRICS
 from dcpf.evaluation.result import mean_intervals, mean_of
 from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.model import DCPF
-from dcpf.wording import several
+from dcpf.text import plural
 
 Floats = NDArray[np.float64]
 
@@ -260,7 +260,7 @@ def ranking(tuned: Tuned) -> ResultTable:
         values = [Cell(spelt(getattr(trial.settings, name))) for name in LABELS]
         rows.append((Cell(trial.score, 4, bold=trial is ranked[0]), Cell(mark), *values, Cell(trial.seconds, 1)))
     columns = ("score", "over default", *LABELS.values(), "seconds")
-    title = f"{several(len(rows), 'trial')} by {tuned.objective}"
+    title = f"{plural(len(rows), 'trial')} by {tuned.objective}"
     return ResultTable("trials", title, columns, tuple(rows), ("± is half of a 95% interval over users.",))
 
 
