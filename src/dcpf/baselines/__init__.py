@@ -3,7 +3,7 @@
 Imports model, ranking, kernels and counts. The optional packages are imported by the fits that need them.
 """
 
-from dcpf.baselines.base import Baseline, Popularity, Recommended
+from dcpf.baselines.base import Baseline, Popularity, ScoredLists
 from dcpf.baselines.ease import Ease, TooManyItems, memory_needed
 from dcpf.baselines.hpf import HPF
 from dcpf.baselines.implicit_models import ImplicitALS, ImplicitBPR
@@ -20,7 +20,7 @@ __all__ = [
     "ItemKNN",
     "Method",
     "Popularity",
-    "Recommended",
+    "ScoredLists",
     "TooManyItems",
     "memory_needed",
 ]

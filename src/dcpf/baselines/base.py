@@ -30,7 +30,7 @@ _SCORES = 2**22  # per block of users; a few temporary arrays have the same size
 
 
 @dataclass(frozen=True, repr=False)
-class Recommended(Lists):
+class ScoredLists(Lists):
     """Recommended items for each user. Scores only order the items. Unpacks as (items, scores)."""
 
     def to_frame(self) -> "pl.DataFrame":
@@ -60,7 +60,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def recommend(
         self, users: Any = None, n: int = 10, *, history: Any = None, exclude_seen: bool = True
-    ) -> Recommended:
+    ) -> ScoredLists:
         """The n items with the largest scores, for one user, several, or all. Ties keep the order of the items.
 
         Parameters
@@ -84,7 +84,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return scored
 
         ranked = best_in_blocks(scores, counts, n, exclude_seen)
-        return Recommended(ids, Catalogue(self.items_, self.names_), ranked, is_one(users))
+        return ScoredLists(ids, Catalogue(self.items_, self.names_), ranked, is_one(users))
 
     @abstractmethod
     def _learn(self, counts: sparse.csr_array) -> None:

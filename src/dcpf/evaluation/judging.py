@@ -14,7 +14,7 @@ from dcpf.counts.columns import named, plain
 from dcpf.counts.tables import columns_of, is_table, to_polars
 from dcpf.evaluation.metrics import METRICS, Judged, Numbers, coverage, novelty
 from dcpf.evaluation.result import Evaluation
-from dcpf.evaluation.task import Task, task
+from dcpf.evaluation.task import RankingTask, ranking_task
 from dcpf.kernels.lookup import stored_values
 from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import check_whole
@@ -50,7 +50,7 @@ def evaluate(
     check_whole(k=k)
     levels = _levels(thresholds)
     model = recommender(model)
-    given = task(model, test, history)
+    given = ranking_task(model, test, history)
     ranking = _Ranking(given, k, levels)
     step = max(1, _PLACES // min(k, len(given.items)))
     with Threads(getattr(model, "n_jobs", None)) as threads:
@@ -63,7 +63,7 @@ def evaluate(
 class _Ranking:
     """The lists of all users, judged block by block."""
 
-    def __init__(self, given: Task, k: int, thresholds: tuple[int, ...]) -> None:
+    def __init__(self, given: RankingTask, k: int, thresholds: tuple[int, ...]) -> None:
         self._given, self._k, self._thresholds = given, k, thresholds
         users = len(given.users)
         self._values = {name: np.full((users, len(thresholds)), np.nan) for name in METRICS}

@@ -361,8 +361,8 @@ def _legend(board: Board) -> list[str]:
         "Bold is the best."
         + (f" Settings were chosen on a fifth of the training counts; tried: {tried}." if tried else ""),
         "Seconds of the fit with the chosen settings, of all fits of the search, and of the lists for all users with "
-        "their metrics. All used all cores but BPR, which is reproducible in one thread only. Memory is the peak "
-        "during fit and lists, beyond the data and libraries.",
+        "their metrics. All methods use all cores except BPR, which is reproducible only in one thread. Memory is "
+        "the peak during fit and lists, beyond the data and libraries.",
     ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf.counts import Counts, Ids
-from dcpf.evaluation.task import seen_by, stored_in, with_columns, with_ids, without
+from dcpf.evaluation.task import seen_by, stored_in, with_ids, with_known_columns, without
 from dcpf.inference.evidence import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
 
@@ -102,10 +102,9 @@ def _held_out(model: "DCPF", test: Any, history: Any) -> tuple[Ids, sparse.csr_a
         raise ValueError(f"none of the {len(some):,} users of the test counts, such as {first!r}, is known")
     if len(there) < len(some):
         notes.append(f"{len(some) - len(there):,} of {len(some):,} users are unknown and were left out")
-    matrix, unknown = with_columns(counts.matrix[there], counts.items, model.items_)
+    matrix, unknown = with_known_columns(counts.matrix[there], counts.items, model.items_)
+    if not matrix.nnz:
+        raise ValueError(f"the model knows no item of the test counts, {counts.items[0]!r} for one")
     if unknown:
-        if unknown == matrix.nnz:
-            raise ValueError(f"the model knows no item of the test counts, {counts.items[0]!r} for one")
         notes.append(f"test counts of items that the model does not know, left out: {unknown:,}")
-        matrix = without(matrix, matrix.indices >= len(model.items_))[:, : len(model.items_)]
     return counts.users.take(there), matrix, before, notes

@@ -6,6 +6,7 @@ counts has too many non-zeros, since it needs large rates for its tail; one of b
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, count_matrix
 from dcpf.elements import Element, Raw
+from dcpf.evaluation.task import with_known_columns
 from dcpf.model import DCPF
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
 from dcpf.simulation import draw_counts, draw_excited
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Histogram = tuple[Ints, Ints]  # distinct counts, ascending, and how many entries have each
 
 EVENTS = 1 << 22
 """Sessions drawn at a time. A draw takes users in blocks that expect about so many."""
@@ -93,22 +94,19 @@ def predictive_check(
     law = model.element_ if model.element_.limit is None else Raw()
     rng = np.random.default_rng(seed)
     blocks = _blocks(expected, EVENTS)
-    drawn: list[Histogram] = []
+    drawn: list[Counter[int]] = []
     for draw in range(draws):
-        parts = []
+        drawn.append(Counter())
         for j, block in enumerate(blocks):
             counted = draw_counts(W[block], H, law, rng)[0]
             if have is not None and excitation is not None:
                 counted = counted + draw_excited(have[block], excitation.by_source, law, rng)[0]
-            parts.append(_histogram(counted.data))
+            drawn[-1].update(_histogram(counted.data))
             if progress is not None:
                 progress(draw * len(blocks) + j + 1, draws * len(blocks))
-        drawn.append(_added(parts))
-    distinct = np.unique(np.concatenate([data[0], *(one[0] for one in drawn)]))
-    rows = np.zeros((1 + draws, len(distinct)), dtype=np.int64)
-    for row, (values, numbers) in zip(rows, (data, *drawn), strict=True):
-        row[np.searchsorted(distinct, values)] = numbers
-    return Check(model.element_, (len(W), len(H)), distinct, rows[0], rows[1:])
+    distinct = sorted(set(data).union(*drawn))
+    rows = np.array([[one[count] for count in distinct] for one in (data, *drawn)], dtype=np.int64)
+    return Check(model.element_, (len(W), len(H)), np.array(distinct, dtype=np.int64), rows[0], rows[1:])
 
 
 def _truth(model: DCPF, counts: Any) -> tuple[sparse.csr_array, Any]:
@@ -144,26 +142,16 @@ def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
                 f"{len(unknown):,} of {len(places):,} {what} are unknown to the model and were skipped, such as "
                 f"{ids[int(unknown[0])]!r}"
             )
-    kept = (users[counts.entry_users] >= 0) & (items[counts.matrix.indices] >= 0)
-    if not kept.any():
+    matrix, _ = with_known_columns(counts.matrix[users >= 0], counts.items, model.items_)
+    if not matrix.nnz:
         raise ValueError("counts: no entry has both a user and an item that the model knows")
-    rows, columns = (np.cumsum(users >= 0) - 1)[counts.entry_users[kept]], items[counts.matrix.indices[kept]]
-    known = users[users >= 0]
-    matrix = sparse.csr_array((counts.matrix.data[kept], (rows, columns)), shape=(len(known), len(model.items_)))
-    return matrix.sorted_indices(), known
+    return matrix, users[users >= 0]
 
 
-def _histogram(values: NDArray[np.integer]) -> Histogram:
+def _histogram(values: NDArray[np.integer]) -> Counter[int]:
+    """How many entries have each count. Equivalent to Counter(values.tolist())."""
     distinct, numbers = np.unique(values, return_counts=True)
-    return distinct.astype(np.int64), numbers.astype(np.int64)
-
-
-def _added(parts: list[Histogram]) -> Histogram:
-    """The sum of these histograms."""
-    values, places = np.unique(np.concatenate([one[0] for one in parts]), return_inverse=True)
-    total = np.zeros(len(values), dtype=np.int64)
-    np.add.at(total, places, np.concatenate([one[1] for one in parts]))
-    return values, total
+    return Counter(dict(zip(distinct.tolist(), numbers.tolist(), strict=True)))
 
 
 def _blocks(expected: NDArray[np.floating], limit: int) -> list[slice]:

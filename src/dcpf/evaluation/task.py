@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Task:
+class RankingTask:
     """Users with test counts. `test` and `seen` have a row for each of them."""
 
     users: Ids
@@ -27,7 +27,7 @@ class Task:
     notes: tuple[str, ...]
 
 
-def task(model: Any, test: Any, history: Any = None) -> Task:
+def ranking_task(model: Any, test: Any, history: Any = None) -> RankingTask:
     """Test counts, and histories if given, in the rows and columns of a model."""
     counts, before, notes = with_ids(model, test, history)
     known = before.users if before is not None else getattr(model, "users_", None)
@@ -62,7 +62,7 @@ def task(model: Any, test: Any, history: Any = None) -> Task:
             "there is nothing to judge: all test counts are of items that the users already had; give counts that "
             "the model was not fitted to"
         )
-    return Task(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
+    return RankingTask(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
 
 
 def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None, list[str]]:
@@ -113,6 +113,12 @@ def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[spar
     moved = sparse.csr_array((matrix.data, places[matrix.indices], matrix.indptr), shape=shape)
     moved.sort_indices()
     return moved, int((moved.indices >= len(items)).sum())
+
+
+def with_known_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:
+    """A matrix with the columns of `items` only, and the number of entries left out."""
+    matrix, unknown = with_columns(matrix, given, items)
+    return (without(matrix, matrix.indices >= len(items))[:, : len(items)] if unknown else matrix), unknown
 
 
 def seen_by(model: Any, before: Counts | None, users: Ids, items: Ids) -> sparse.csr_array | None:
