@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.ranking import THRESHOLDS
 from benchmarks.timing import table
 from dcpf import Counts, evaluate, read_counts
-from dcpf.evaluation.leaderboard import COMPETITORS, Competitor
+from dcpf.baselines import METHODS, Competitor
 from dcpf.evaluation.result import Evaluation
 from dcpf.evaluation.trials import DEFAULT_METRIC, Objective
 from dcpf.evaluation.tuning import split, tune
@@ -91,7 +91,7 @@ def measure(counts: Counts, seed: int, trials: int) -> list[tuple[str, ...]]:
     ours = evaluate(tuned.model().fit(train), test, 100, THRESHOLDS)
     rows = [("dcpf", *_means(ours), f"{len(tuned.trials)} trials, {took:.0f} s: {tuned.chosen}")]
     for name, grid in _PEERS.items():
-        peer, began = COMPETITORS[name], time.perf_counter()
+        peer, began = METHODS[name], time.perf_counter()
         settings, tried = chosen(peer, grid, train, trials, seed)
         took = time.perf_counter() - began
         theirs = evaluate(peer.new(settings, seed).fit(train), test, 100, THRESHOLDS)

@@ -105,7 +105,7 @@ def test_every_competitor_can_be_made_with_each_of_its_settings() -> None:
             made = competitor.new(settings, 7).get_params()
             assert made.items() >= settings.items()
             assert made.get("random_state", 7) == 7
-    assert next(iter(COMPETITORS.values())).ours
+    assert next(iter(COMPETITORS.values())).make is dcpf.DCPF
 
 
 class Broken:

@@ -7,18 +7,18 @@ from dcpf.baselines.base import Baseline, Popularity, ScoredLists
 from dcpf.baselines.ease import Ease, TooManyItems, memory_needed
 from dcpf.baselines.hpf import HPF
 from dcpf.baselines.implicit_models import ImplicitALS, ImplicitBPR
-from dcpf.baselines.methods import METHODS, Method
+from dcpf.baselines.methods import METHODS, Competitor
 from dcpf.baselines.neighbors import ItemKNN
 
 __all__ = [
     "HPF",
     "METHODS",
     "Baseline",
+    "Competitor",
     "Ease",
     "ImplicitALS",
     "ImplicitBPR",
     "ItemKNN",
-    "Method",
     "Popularity",
     "ScoredLists",
     "TooManyItems",

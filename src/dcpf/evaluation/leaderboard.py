@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.baselines.methods import METHODS
+from dcpf.baselines.methods import METHODS, Competitor
 from dcpf.counts import Counts
 from dcpf.evaluation.judging import evaluate
 from dcpf.evaluation.result import mean_intervals, mean_of
@@ -40,29 +40,12 @@ _CRASHED = (
 )
 
 
-@dataclass(frozen=True)
-class Competitor:
-    """A method with `fit` and `recommend`, and a grid of its main parameters. The default, if in it, is first."""
-
-    name: str
-    label: str
-    make: Callable[..., Any]
-    grid: tuple[Parameters, ...]
-    ours: bool = False
-    package: str = "dcpf"  # the package whose version its results depend on
-
-    def new(self, parameters: Parameters, seed: int) -> Any:
-        """An unfitted model with these parameters."""
-        seeded = {"random_state": seed} if "random_state" in self.make().get_params() else {}
-        return self.make(**seeded | parameters)
-
-
 def _factors_only(element: str, label: str) -> Competitor:
     grid = tuple(
         {"element": element, "n_neighbors": 0, "n_components": K, "shape_prior": alpha}
         for K, alpha in itertools.product((50, 100, 200), (0.3, 1.0))
     )
-    return Competitor(element, label, DCPF, grid, ours=True)
+    return Competitor(element, label, DCPF, grid)
 
 
 _WITH_EXCITATION: tuple[Parameters, ...] = (
@@ -79,15 +62,15 @@ _WITH_EXCITATION: tuple[Parameters, ...] = (
 COMPETITORS: dict[str, Competitor] = {
     one.name: one
     for one in (
-        Competitor("dcpf", "dcpf, with excitation", DCPF, _WITH_EXCITATION, ours=True),
+        Competitor("dcpf", "dcpf, with excitation", DCPF, _WITH_EXCITATION),
         _factors_only("shifted-nb", "dcPF factors, shifted NB"),
         _factors_only("logarithmic", "dcPF factors, logarithmic"),
         _factors_only("binary", "PF, binary counts"),
         _factors_only("raw", "PF, raw counts"),
-        *(Competitor(name, m.label, m.make, tuple(m.grid), package=m.package) for name, m in METHODS.items()),
+        *METHODS.values(),
     )
 }
-"""All competitors by name. The others are compared with the first."""
+"""All competitors by name."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +112,11 @@ class Entry:
         return COMPETITORS[self.name].label
 
     @property
+    def ours(self) -> bool:
+        """Whether it is one of ours: the first of these is compared with all others, and none may fail."""
+        return COMPETITORS[self.name].make is DCPF
+
+    @property
     def parameters(self) -> Parameters:
         """The chosen parameters."""
         return {} if self.final is None else self.final.parameters
@@ -162,7 +150,7 @@ class Board:
     @property
     def first_of_ours(self) -> Entry | None:
         """The entry that the others are compared with."""
-        return next((entry for entry in self.ran if COMPETITORS[entry.name].ours), None)
+        return next((entry for entry in self.ran if entry.ours), None)
 
 
 @dataclass(frozen=True)
@@ -276,11 +264,11 @@ def _attempt(competitor: Competitor, attempt: Attempt, worker: Worker, journal: 
     try:
         finished = worker.call(fit_and_judge, competitor.name, attempt.parameters, attempt.final)
     except BrokenProcessPool:
-        if competitor.ours:
+        if competitor.make is DCPF:
             raise RuntimeError(f"{competitor.label}: {_CRASHED}") from None
         return Attempt(attempt.parameters, attempt.final, failed=_CRASHED)
     except Exception as error:  # whatever the packages of a peer raise
-        if competitor.ours:
+        if competitor.make is DCPF:
             raise
         return Attempt(attempt.parameters, attempt.final, failed=str(error) or type(error).__name__)
     journal.add(finished)
