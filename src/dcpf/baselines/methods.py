@@ -12,7 +12,7 @@ from dcpf.baselines.neighbors import ItemKNN
 
 @dataclass(frozen=True)
 class Competitor:
-    """A method with `fit` and `recommend`, and a grid of its main parameters, of which the first are a good choice."""
+    """A method with `fit` and `recommend`, and a grid of its main parameters, a good choice first."""
 
     name: str
     label: str  # for tables
