@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 
 def some_plays(users: int = 150, songs: int = 120, seed: int = 0) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from scipy import sparse
 import dcpf
 from dcpf.adapters.implicit import DiscreteCompoundPoissonFactorization
 from dcpf.kernels.threads import one_blas_thread
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 PLAYS = sparse.csr_matrix(listening_data(np.random.default_rng(0), n_users=60, n_songs=40).counts.astype(np.float32))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dcpf
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 pytest.importorskip("voyager")  # which has no wheels for Python 3.13 and later that work
 

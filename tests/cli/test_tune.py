@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import printed, refused, run
 
 import dcpf
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 SMALL = ("--metric", "ndcg@5>0", "--trials", "6")
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import dcpf
 from dcpf import DCPF, Counts
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 
 @pytest.fixture(scope="module")

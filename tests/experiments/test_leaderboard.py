@@ -22,7 +22,7 @@ from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry, Rules, leaderboard
 from dcpf.experiments.standings import standings, verdict
 from dcpf.experiments.worker import Round, Worker
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 NAMES = ("popularity", "ease")
 

@@ -17,7 +17,7 @@ from dcpf.experiments.search import DEFAULT, SPACE, Settings, search, space_for
 from dcpf.experiments.tuned import as_command, as_python, by_value, ranking, to_dict, verdict, what_mattered
 from dcpf.experiments.tuning import Trial, Tuned, split, tune
 from dcpf.paper import figures
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 METRIC = "ndcg@10>0,ndcg@10>2"
 TRIALS = 12

@@ -10,7 +10,7 @@ from dcpf.elements import Logarithmic
 from dcpf.inference import excitation
 from dcpf.inference.excitation import SHARE, Excitation, learn_excitation
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 ITEMS, MOST = 90, 60
 

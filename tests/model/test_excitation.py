@@ -9,7 +9,7 @@ from dcpf.counts import Counts
 from dcpf.elements import Logarithmic, names
 from dcpf.evaluation import evaluate, log_likelihood
 from dcpf.evaluation.predictive import predictive_check
-from dcpf.simulate import draw_counts, draw_excited
+from dcpf.simulation import draw_counts, draw_excited
 
 USERS, ITEMS = 70, 25
 

@@ -11,7 +11,7 @@ from dcpf.inference.data import Rows
 from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.updates import Gammas, update_factors
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 LISTENING = listening_data(np.random.default_rng(0), n_users=80, n_songs=60)
 USERS, ITEMS = [f"u{j:02}" for j in range(80)], [f"i{j:02}" for j in range(60)]

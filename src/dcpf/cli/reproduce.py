@@ -12,7 +12,7 @@ from dcpf.cli.inputs import Json, Threads, bar, check_least
 from dcpf.cli.output import check_folder, console, plain, print_json, tell_notes
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -136,7 +136,7 @@ def _read(dataset: str | None, path: Path, seed: int, reading: Reading, least: t
 
         with bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_original_or_prepared(dataset, path, seed, progress)
-    console(stderr=True).print(f"  {extent(*counts.shape, counts.nnz)}", soft_wrap=True)
+    console(stderr=True).print(f"  {shape_words(*counts.shape, counts.nnz)}", soft_wrap=True)
     tell_notes(counts)
     return counts
 
@@ -160,12 +160,12 @@ def _bar(folder: Path) -> "Iterator[Callable[[Standing], None]]":
         try:
             yield watch
         except KeyboardInterrupt:
-            kept = f"{last[0].done} of {several(last[0].total, 'fit')} are kept in {folder}; " if last else ""
+            kept = f"{last[0].done} of {plural(last[0].total, 'fit')} are kept in {folder}; " if last else ""
             raise KeyboardInterrupt(f"{kept}the same command goes on from there") from None
 
 
 def _described(now: "Standing") -> str:
-    from dcpf.wording import clock
+    from dcpf.text import clock
 
     left = "" if now.left is None else f", about {clock(now.left)} left"
     return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"

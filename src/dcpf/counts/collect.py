@@ -17,7 +17,7 @@ from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
 from dcpf.counts.spill import Triplets
 from dcpf.counts.values import Fault, Times, read_counts_column, shown
-from dcpf.wording import several
+from dcpf.text import plural
 
 
 class Place(NamedTuple):
@@ -73,7 +73,7 @@ class BadRows:
             )
 
     def _skipped(self) -> str:
-        return f"{several(self.number, 'bad line')} skipped"
+        return f"{plural(self.number, 'bad line')} skipped"
 
 
 class Collector:
@@ -142,7 +142,7 @@ class Collector:
         if not n_rows:
             if not self._zeros:
                 self._bad.check_left(self._where)
-            zeros = f"{several(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
+            zeros = f"{plural(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
         users, user_places = self._finish_ids("user")
         items, item_places = self._finish_ids("item")
@@ -155,8 +155,8 @@ class Collector:
         self._check_sums(matrix, users, items)
         repeated = n_rows - matrix.nnz
         told = [*notes, *self._notes, *self._bad.notes()]
-        told += [f"{several(repeated, 'repeated pair')} summed"] if repeated else []
-        told += [f"{several(self._zeros, 'zero count')} left out"] if self._zeros else []
+        told += [f"{plural(repeated, 'repeated pair')} summed"] if repeated else []
+        told += [f"{plural(self._zeros, 'zero count')} left out"] if self._zeros else []
         return Counts(matrix, users, items, events=events, notes=tuple(told))
 
     def _read_counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int32], list[Fault]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts.checks import InvalidCounts
 from dcpf.counts.filters import whole_number
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
@@ -24,7 +24,7 @@ def split_entries(counts: "Counts", test_fraction: float, seed: Seed) -> tuple["
     test_fraction = _fraction("test_fraction", test_fraction)
     rng = generator(seed)
     if counts.nnz < 2:
-        raise InvalidCounts(f"{several(counts.nnz, 'count')} cannot be split into two parts: at least 2 are needed")
+        raise InvalidCounts(f"{plural(counts.nnz, 'count')} cannot be split into two parts: at least 2 are needed")
     tested = np.zeros(counts.nnz, dtype=np.bool_)
     tested[rng.choice(counts.nnz, _share(counts.nnz, test_fraction), replace=False, shuffle=False)] = True
     return counts.keep(~tested), counts.keep(tested)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.elements import Element
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -164,7 +164,7 @@ class Check:
         users, items = self.shape
         lines = [
             f"Predictive check of {self.element.name}{parameters}",
-            f"{several(users, 'user')} x {several(items, 'item')}, {several(len(self.drawn), 'draw')} from the model",
+            f"{plural(users, 'user')} x {plural(items, 'item')}, {plural(len(self.drawn), 'draw')} from the model",
             "",
             f"{'entries of count':<20}{'data':>14}{'model':>14}    range of the draws",
             *(_line(one.spelt("-"), one.data, np.array(one.drawn)) for one in self.ranges),

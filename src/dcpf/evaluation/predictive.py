@@ -17,7 +17,7 @@ from dcpf.elements import Raw
 from dcpf.evaluation.check import Check, Ints
 from dcpf.model import DCPF
 from dcpf.model.fitted import check_whole, has_ids, warn_caller
-from dcpf.simulate import draw_counts, draw_excited
+from dcpf.simulation import draw_counts, draw_excited
 
 Histogram = tuple[Ints, Ints]  # distinct counts, ascending, and how many entries have each
 

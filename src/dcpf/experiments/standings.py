@@ -10,7 +10,7 @@ from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
 from dcpf.experiments.tuned import as_options
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 _SHORT = {
     "n_components": "K",
@@ -38,7 +38,7 @@ def standings(board: Board) -> ResultTable:
         seconds = [Cell(one, 1) for one in (entry.fit_seconds, entry.search_seconds, entry.rank_seconds)]
         rows.append((Cell(entry.label), *means, *seconds, Cell(entry.memory / 1e6, 0), Cell(_chosen(entry))))
     data = board.data
-    shape = extent(data["users"], data["items"], data["entries"])
+    shape = shape_words(data["users"], data["items"], data["entries"])
     notes = (*verdict(board), *_to_type(board), *_legend(board))
     return ResultTable(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
 

@@ -9,7 +9,7 @@ from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments.objective import Gain
 from dcpf.experiments.search import DEFAULT, SPACE, Settings
 from dcpf.experiments.tuning import Trial, Tuned
-from dcpf.wording import several
+from dcpf.text import plural
 
 LABELS = {
     "n_neighbors": "neighbours",
@@ -51,7 +51,7 @@ def ranking(tuned: Tuned) -> ResultTable:
         told = "stopped early" if trial.stopped else mark
         rows.append((score, Cell(told), *words, Cell(trial.seconds, 1)))
     columns = ("score", "over default", *LABELS.values(), "seconds")
-    title = f"{several(len(rows), 'trial')} by {tuned.objective}"
+    title = f"{plural(len(rows), 'trial')} by {tuned.objective}"
     return ResultTable("trials", title, columns, tuple(rows), ("± is half of a 95% interval over users.",))
 
 

@@ -22,7 +22,7 @@ from dcpf.inference.vbem import State
 from dcpf.model.fitted import describe_data
 from dcpf.model.plain import element_from_plain, element_to_plain, parameters_to_plain
 from dcpf.store import CheckpointFolder, ModelFormatError
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 EVERY_ITERATIONS, EVERY_SECONDS = 10, 60.0
 
@@ -173,7 +173,7 @@ def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str
             digest.update(np.ascontiguousarray(array, dtype=np.float64).data)
         facts["init"] = f"arrays of checksum {digest.hexdigest()}"
     facts["data"] = (
-        f"{extent(data['users'], data['items'], data['entries'])} that sum to {data['total']:,}, "
+        f"{shape_words(data['users'], data['items'], data['entries'])} that sum to {data['total']:,}, "
         f"checksum {data['checksum']}"
     )
     return {**facts, "dcpf": __version__}

@@ -33,7 +33,7 @@ from dcpf.model.streaming import Streaming
 from dcpf.model.transformer import CountTransformer
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.ranking.lists import Catalogue
-from dcpf.wording import several
+from dcpf.text import plural
 
 Floats = NDArray[np.floating]
 
@@ -184,7 +184,7 @@ class DCPF(
         counts = self._with_known_names(Counts.of(X))
         matrix = counts.matrix
         if self.n_components > min(matrix.shape):
-            fewer = several(min(matrix.shape), "user" if matrix.shape[0] <= matrix.shape[1] else "item")
+            fewer = plural(min(matrix.shape), "user" if matrix.shape[0] <= matrix.shape[1] else "item")
             warn_caller(f"n_components={self.n_components} is more than {fewer} can tell apart")
         checkpoint = Checkpoint.of(self.get_params(deep=False), matrix)
         data, found = Data.from_matrix(matrix), checkpoint.position

@@ -15,7 +15,7 @@ from dcpf.counts import InvalidCounts
 from dcpf.counts.collect import BadRows, Place, Rows
 from dcpf.readers.records import LONGEST_RECORD, Records
 from dcpf.readers.structure import Structure, structure_of
-from dcpf.wording import several
+from dcpf.text import plural
 
 BLOCK = 2**24  # bytes read at a time: of text that is all line ends, say, each takes some tens in memory
 
@@ -97,7 +97,7 @@ class Lines:
         for record in records:
             wrong, kind = record.wrong, "broken text"
             if wrong is None and len(record.fields) != layout.width:
-                fields = several(len(record.fields), "field")
+                fields = plural(len(record.fields), "field")
                 wrong, kind = f"{fields} where {layout.width} are expected", "too few or too many fields"
                 records.resume_after_first_line(record)
             if wrong is None:
