@@ -83,7 +83,7 @@ def opened(
 
 
 def _other_kind(start: bytes) -> str:
-    """What a file is that begins like this, if it is no text."""
+    """The kind of a file that begins like this, if it cannot be the data."""
     if not start:
         return "empty"
     if start.lstrip().lower().startswith(_WEB_PAGE):
@@ -117,7 +117,7 @@ def _unpacked(file: IO[bytes], path: Path, original: Original) -> IO[bytes]:
 
 
 class MatchedLines:
-    """Parses the lines of a file by a regular expression. Iterating gives tables: its named groups, and `line`."""
+    """Parses the lines of a file by a regular expression into tables: its named groups, and the number `line`."""
 
     def __init__(self, path: Path, original: Original, pattern: str, skip_up_to: int = 0) -> None:
         self._path = path
@@ -130,17 +130,17 @@ class MatchedLines:
 
     def tables(self, progress: Progress | None) -> Iterator[pl.DataFrame]:
         """Table after table. The first line must match, and no more than `skip_up_to` others may be bad."""
-        with opened(self._path, self._original, progress) as (stream, tell):
+        with opened(self._path, self._original, progress) as (stream, report):
             rest = last = b""
             while block := stream.read(BLOCK):
                 last = block
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 if end:
                     yield self._matched(whole + end)
-                    tell()
+                    report()
             if rest:
                 yield self._matched(rest)
-                tell()
+                report()
             self._original.check_end(self._path, self.number, last)
 
     def notes(self) -> list[str]:
@@ -177,7 +177,7 @@ class MatchedLines:
 
 def _lines(block: bytes) -> pl.Series:
     """The lines of a block as strings; bytes that are not UTF-8 become U+FFFD."""
-    block = block.replace(b"\x01", b" ")  # a delimiter that no line has: polars splits the block at line ends alone
+    block = block.replace(b"\x01", b" ")  # no line has the delimiter, so polars splits at line ends only
     table = pl.read_csv(
         block, has_header=False, separator="\x01", quote_char=None, schema={"": pl.String}, encoding="utf8-lossy"
     )

@@ -79,7 +79,7 @@ def load_nips(path: Path, progress: Progress | None = None) -> Counts:
     """
     words: list[str] = []
     blocks: list[sparse.csr_array] = []
-    with opened(path, NIPS, progress) as (stream, tell):
+    with opened(path, NIPS, progress) as (stream, report):
         line = stream.readline()
         papers = _papers(line, path)
         for line in stream:
@@ -87,8 +87,8 @@ def load_nips(path: Path, progress: Progress | None = None) -> Counts:
             words.append(word.strip(b'"').decode(errors="replace"))
             blocks.append(sparse.csr_array(_cells(words[-1], cells, papers, f"{path}:{len(words) + 1}")))
             if len(words) % 100 == 0:
-                tell()
-        tell()
+                report()
+        report()
     if not words:
         raise InvalidCounts(f"{path}:2: no words below the header{NIPS.expected}")
     NIPS.check_end(path, len(words) + 1, line)
