@@ -166,6 +166,14 @@ def test_settings_that_were_tried_are_kept_when_a_run_is_stopped(
     assert begun == [3, 4, 5, 6, 7, 8]
 
 
+def test_a_score_without_relevant_items_comes_back_and_is_never_the_best(counts: Counts, tmp_path: Path) -> None:
+    rules = BoardRules(k=10, thresholds=(10**6,), names=("ease",))
+    first = leaderboard(counts, tmp_path, "songs", rules).entries[0]
+    again = leaderboard(counts, tmp_path, "songs", rules).entries[0]
+    assert np.isnan([one.score for one in (*first.attempts, *again.attempts)]).all()
+    assert first.parameters == again.parameters == COMPETITORS["ease"].grid[0]
+
+
 def test_a_damaged_file_is_named(counts: Counts, tmp_path: Path) -> None:
     (tmp_path / "songs").mkdir()
     (tmp_path / "songs" / "popularity.jsonl").write_text("{\n")

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -94,7 +94,8 @@ class Attempt:
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:
         """The attempt that a line of a journal holds."""
-        return cls(**plain | {"ndcg": tuple(map(tuple, plain["ndcg"]))})
+        score = math.nan if plain["score"] is None else plain["score"]
+        return cls(**plain | {"score": score, "ndcg": tuple(map(tuple, plain["ndcg"]))})
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Entry:
 
     @property
     def ours(self) -> bool:
-        """Whether it is one of ours: the first of these is compared with all others, and none may fail."""
+        """Whether it is a model of dcpf. The others are compared with the first of these."""
         return COMPETITORS[self.name].make is DCPF
 
     @property
@@ -242,14 +243,15 @@ def _compete(
     if len(grid) > 1:
         with Worker(rehearsal) as worker:
             for j, one in enumerate(grid):
-                if Attempt(one, final=False).key not in journal.records:
+                attempt = Attempt(one, final=False)
+                if attempt.key not in journal.records:
                     if watch is not None:
                         watch(competitor.label, j, len(grid))
-                    attempts.append(_attempt(competitor, Attempt(one, final=False), worker, journal))
+                    attempts.append(_attempt(competitor, attempt, worker, journal))
         ran = [one for one in attempts if not one.failed]
         if not ran:
             return Entry(competitor.name, refused=attempts[0].failed)
-        parameters = max(ran, key=lambda one: one.score).parameters
+        parameters = max(ran, key=lambda one: np.nan_to_num(one.score, nan=-1.0)).parameters
     if watch is not None:
         watch(competitor.label, len(grid), len(grid))
     with Worker(final) as worker:
@@ -266,11 +268,11 @@ def _attempt(competitor: Competitor, attempt: Attempt, worker: Worker, journal: 
     except BrokenProcessPool:
         if competitor.make is DCPF:
             raise RuntimeError(f"{competitor.label}: {_CRASHED}") from None
-        return Attempt(attempt.parameters, attempt.final, failed=_CRASHED)
+        return replace(attempt, failed=_CRASHED)
     except Exception as error:  # whatever the packages of a peer raise
         if competitor.make is DCPF:
             raise
-        return Attempt(attempt.parameters, attempt.final, failed=str(error) or type(error).__name__)
+        return replace(attempt, failed=str(error) or type(error).__name__)
     journal.add(finished)
     return finished
 
