@@ -32,11 +32,11 @@ class FinishedFit(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """The fit that this is the result of."""
+        """Identifies the fit."""
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:
-        """The same from its fields as JSON has them, with None for NaN."""
+        """The record from its fields as JSON has them, with None for NaN."""
 
 
 R = TypeVar("R", bound=FinishedFit)
@@ -63,12 +63,6 @@ class Journal(Generic[R]):
         self._kind, self._way_out, self._restart = kind, way_out, restart
         self._about = json.loads(json.dumps({"format": FORMAT, **about}, allow_nan=False))
         self._file: BinaryIO | None = None
-
-    def get(self, key: Hashable, fit: Callable[[], R]) -> R:
-        """The record of this fit; a fit that is not in the journal is done now, and kept."""
-        if key not in self.records:
-            self.add(fit())
-        return self.records[key]
 
     def add(self, record: R) -> None:
         """Keep a record. It is on the disk when this returns."""
@@ -168,7 +162,10 @@ class Worker:
         self._pool = self._new_pool()
 
     def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """function(shared, *arguments) in the process. Its errors are raised here; after a crash, the next is new."""
+        """function(shared, *arguments), called in the process. Errors are raised here.
+
+        If the process crashes, this raises BrokenProcessPool, and the next call starts a new process.
+        """
         try:
             return self._submit(function, *arguments).result()
         except BrokenProcessPool:
@@ -236,7 +233,7 @@ def _interrupts_deferred() -> Iterator[None]:
 
 
 def reset_peak_memory() -> int:
-    """Measure the peak from now on, where the system can. Returns `peak_memory()` after that."""
+    """Measure the peak from now on, where the system can, and return `peak_memory()`."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return peak_memory()

@@ -1,4 +1,4 @@
-"""What tuning is about: parameters, the objective they are chosen by, the trials, and what is said of them."""
+"""The parameters to tune, the objective, and the trials of a search with their tables and verdict."""
 
 import re
 import shlex
