@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcpf.elements import Element, Geometric, Logarithmic, Raw, ShiftedNegativeBinomial, ZeroTruncatedPoisson
-from dcpf.evaluation.check import Check
+from dcpf.evaluation.predictive import Check
 from dcpf.model import DCPF
 from dcpf.paper.figures.style import FAINT, INK, label, lines, panels, styled, whole_numbers
 
