@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, count_matrix
 from dcpf.kernels.threads import Threads, one_blas_thread
-from dcpf.model.asking import is_one, one_or_several
-from dcpf.model.fitted import check_whole, has_ids, warn_caller
-from dcpf.ranking.lists import Catalogue, Lists
-from dcpf.ranking.top import Ranked
+from dcpf.model.checks import check_whole, has_ids, warn_caller
+from dcpf.model.users import is_one, one_or_several
+from dcpf.ranking.lists import Catalogue, RankedLists
+from dcpf.ranking.rates import Ranked
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 Floats = NDArray[np.floating]
 Rows = NDArray[np.int64]
@@ -30,12 +30,12 @@ _SCORES = 2**22  # per block of users; a few temporary arrays have the same size
 
 
 @dataclass(frozen=True, repr=False)
-class ScoredLists(Lists):
+class ScoredLists(RankedLists):
     """Recommended items for each user. Scores only order the items. Unpacks as (items, scores)."""
 
-    def to_frame(self) -> "pl.DataFrame":
-        """A polars table with columns user, item, name, rank and score."""
-        return self._frame("user", "item", {"score": self.ranked.scores})
+    def columns(self) -> dict[str, Any]:
+        """User, item, name, rank and score."""
+        return self._columns("user", "item", {"score": self.ranked.scores})
 
 
 class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

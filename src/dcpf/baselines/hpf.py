@@ -7,7 +7,7 @@ from scipy import sparse
 
 from dcpf.baselines.base import Floats, check_number
 from dcpf.baselines.implicit_models import FactorBaseline, optional_module
-from dcpf.model.fitted import check_whole
+from dcpf.model.checks import check_whole
 
 
 class HPF(FactorBaseline):

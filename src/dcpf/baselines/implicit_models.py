@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcpf.baselines.base import Baseline, Floats, Rows, Weighting, check_number, weighted
 from dcpf.kernels.threads import one_blas_thread
-from dcpf.model.fitted import check_whole
+from dcpf.model.checks import check_whole
 
 _INSTALL = "pip install 'dcpf[baselines]'"
 

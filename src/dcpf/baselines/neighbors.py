@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf.baselines.base import Baseline, Floats, Rows, Weighting, best, check_number, weighted
-from dcpf.model.fitted import check_whole
+from dcpf.model.checks import check_whole
 
 _PAIRS = 2**22  # pairs of items compared at once
 

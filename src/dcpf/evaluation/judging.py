@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts
-from dcpf.counts.columns import named, plain
-from dcpf.counts.tables import columns_of, is_table, to_polars
+from dcpf.counts.checks import is_table
+from dcpf.counts.columns import candidates, normalized
+from dcpf.counts.tables import columns_of, to_polars
 from dcpf.evaluation.metrics import METRICS, Judged, Numbers, coverage, novelty
 from dcpf.evaluation.result import Evaluation
 from dcpf.evaluation.task import RankingTask, ranking_task
 from dcpf.kernels.lookup import stored_values
 from dcpf.kernels.threads import Threads
-from dcpf.model.fitted import check_whole
-from dcpf.ranking.lists import Lists
+from dcpf.model import DCPF, FittedModel
+from dcpf.model.checks import check_whole
+from dcpf.ranking.lists import RankedLists
 
 _PLACES = 1 << 22  # places of lists at a time, so that memory does not grow with the number of users
 
@@ -185,7 +187,9 @@ class GivenLists:
 
         names, columns = columns_of(table)
         wanted = {role: _only_column([str(name) for name in names], role) for role in ("user", "item")}
-        wanted |= {plain(str(name)): j for j, name in enumerate(names) if plain(str(name)) in ("rank", "score")}
+        wanted |= {
+            normalized(str(name)): j for j, name in enumerate(names) if normalized(str(name)) in ("rank", "score")
+        }
         frame = pl.DataFrame({name: to_polars(columns[j]) for name, j in wanted.items()})
         if frame.null_count().sum_horizontal().item() or ("score" in frame and frame["score"].is_nan().any()):
             raise InvalidCounts("a table of lists must have no empty cells among its users, items, ranks and scores")
@@ -202,7 +206,7 @@ class GivenLists:
 
 
 def _only_column(names: list[str], role: str) -> int:
-    fits = named(names, role)
+    fits = candidates(names, role)
     if len(fits) != 1:
         found = ", ".join(map(repr, names))
         raise InvalidCounts(f"a table of lists has one column {role!r}, found the columns {found}; rename one")
@@ -210,7 +214,9 @@ def _only_column(names: list[str], role: str) -> int:
 
 
 def recommender(model: Any) -> Any:
-    """The model itself, or a table of lists as a model."""
+    """The model itself, a fitted model as an estimator, or a table of lists as a model."""
+    if isinstance(model, FittedModel):
+        return DCPF.from_fitted(model)
     if hasattr(model, "recommend"):
         return model
     if is_table(model):
@@ -228,7 +234,7 @@ def lists_of(model: Any, users: list[Id], k: int, items: Ids, history: Counts | 
     else:
         _check_takes_history(model)
         answer = model.recommend(users, k, history=history.select(users=history.users.positions(users, "user")))
-    if isinstance(answer, Lists):
+    if isinstance(answer, RankedLists):
         indptr, places = answer.ranked.indptr, answer.ranked.columns
         if answer.catalogue.ids is not items:
             places = items.find_all(answer.catalogue.ids)[places]

@@ -1,7 +1,7 @@
 """The likelihood of held-out counts, zeros included."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,9 +10,9 @@ from dcpf.counts import Counts, Ids
 from dcpf.evaluation.task import seen_by, stored_in, with_ids, with_known_columns, without
 from dcpf.inference.evidence import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
-
-if TYPE_CHECKING:
-    from dcpf.model import DCPF
+from dcpf.model import DCPF, FittedModel
+from dcpf.model.fitted import fitted_of
+from dcpf.parts import UserBatch
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Likelihood:
         )
 
 
-def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likelihood:
+def log_likelihood(
+    model: DCPF | FittedModel, test: Any, *, history: Any = None, n_jobs: int | None = None
+) -> Likelihood:
     """The log-likelihood of held-out counts and of the zeros beside them, in O(entries x components).
 
     It covers all pairs of the users with a test count, except those with a training count only; a pair with both is
@@ -66,32 +68,29 @@ def log_likelihood(model: "DCPF", test: Any, *, history: Any = None) -> Likeliho
     only the sum of all rates, less the rates of the training pairs. With `history`, users are known by that alone, as
     in `evaluate`.
     """
-    users, matrix, before, notes = _held_out(model, test, history)
-    if before is None:
-        W = model.user_factors[model.users_.positions(users, "user")]
-    else:
-        W = model.transform(before.select(users=before.users.positions(users, "user")))
-    have = seen_by(model, before, users, model.items_)
+    fitted = fitted_of(model)
+    asked = DCPF.from_fitted(fitted)
+    users, matrix, before, notes = _held_out(asked, test, history)
+    rows = fitted.users.find_all(users) if before is None else np.full(len(users), -1, dtype=np.int64)
+    have = seen_by(asked, before, users, fitted.items)
+    batch = UserBatch(rows, rows < 0, have)
     if have is None:
-        if model.excitation_ is not None:
-            raise ValueError(
-                "the model was saved without its training counts, and its rates depend on them: give history="
-            )
-        have = sparse.csr_array((len(users), len(model.items_)), dtype=np.int64)
+        have = sparse.csr_array((len(users), len(fitted.items)), dtype=np.int64)
         notes.append("the model has no training counts: their pairs count as if they had been held out")
     seen = without(have, stored_in(have, matrix))
-    with Threads(model.n_jobs) as threads:
-        rates, of_seen = model._rates(W, matrix, have, threads), model._rates(W, seen, have, threads)
-        zeros = model._total_rate(W, have) - float(of_seen.sum())
+    with Threads(n_jobs) as threads:
+        everything = fitted.rates(fitted.meet(batch, threads))
+        rates, of_seen = everything.at(matrix, threads), everything.at(seen, threads)
+        zeros = float(everything.by_user().sum()) - float(of_seen.sum())
         of_counts = np.nan
-        if model.element_.limit != "binary":
-            of_counts = float(log_likelihood_of_counts(matrix, rates, model.element_, threads).sum()) - zeros
+        if fitted.element.limit != "binary":
+            of_counts = float(log_likelihood_of_counts(matrix, rates, fitted.element, threads).sum()) - zeros
     occurrence = float(np.log(-np.expm1(-rates)).sum() + rates.sum()) - zeros
     pairs = matrix.shape[0] * matrix.shape[1] - seen.nnz
     return Likelihood(len(users), pairs, matrix.nnz, of_counts, occurrence, tuple(notes))
 
 
-def _held_out(model: "DCPF", test: Any, history: Any) -> tuple[Ids, sparse.csr_array, Counts | None, list[str]]:
+def _held_out(model: DCPF, test: Any, history: Any) -> tuple[Ids, sparse.csr_array, Counts | None, list[str]]:
     """The known users, their test counts in the columns of the model, the history, and notes on what was left out."""
     counts, before, notes = with_ids(model, test, history)
     known = model.users_ if before is None else before.users

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from dcpf.counts import Counts, count_matrix
 from dcpf.elements import Element, Raw
 from dcpf.evaluation.task import with_known_columns
+from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF
-from dcpf.model.fitted import check_whole, has_ids, warn_caller
+from dcpf.model.checks import check_whole, has_ids, warn_caller
+from dcpf.model.fitted import FittedModel, fitted_of
+from dcpf.parts import UserBatch
 from dcpf.simulation import draw_counts, draw_excited
 from dcpf.text import plural
 
@@ -49,7 +51,7 @@ _BINARIZED = (
 
 
 def predictive_check(
-    model: DCPF,
+    model: DCPF | FittedModel,
     counts: Any = None,
     seed: int | np.random.Generator = 0,
     draws: int = 10,
@@ -65,7 +67,7 @@ def predictive_check(
 
     Parameters
     ----------
-    model : DCPF
+    model : DCPF or FittedModel
         A fitted model.
     counts : Counts, table or matrix
         The data to compare with, by default the training counts. A table or `Counts` may have some of the users: only
@@ -78,61 +80,55 @@ def predictive_check(
     progress : callable
         Called with (done, total) after each step.
     """
-    check_is_fitted(model)
     check_whole(draws=draws)
-    matrix, users = _truth(model, counts)
+    fitted = fitted_of(model)
+    matrix, users = _truth(fitted, counts)
     data = _histogram(matrix.data)
-    W, H = model.user_factors[users], model.item_factors.astype(np.float64)
-    excitation, have = model.excitation_, None
-    if excitation is not None:
-        W = (W * excitation.share).astype(W.dtype)
-    expected = W @ H.sum(axis=0).astype(W.dtype)
-    if excitation is not None:
-        given = excitation.of_users(matrix)
-        have = sparse.csr_array((given.x, matrix.indices, matrix.indptr), shape=matrix.shape)
-        expected = expected + excitation.by_user(given)
-    law = model.element_ if model.element_.limit is None else Raw()
+    with Threads() as threads:
+        rates = fitted.rates(fitted.meet(UserBatch(users, np.zeros(len(users), dtype=bool), matrix), threads))
+    (W, X), H, S = rates.users, rates.items.H.astype(np.float64), rates.items.S
+    law = fitted.element if fitted.element.limit is None else Raw()
     rng = np.random.default_rng(seed)
-    blocks = _blocks(expected, EVENTS)
+    blocks = _blocks(rates.by_user(), EVENTS)
     drawn: list[Counter[int]] = []
     for draw in range(draws):
         drawn.append(Counter())
         for j, block in enumerate(blocks):
             counted = draw_counts(W[block], H, law, rng)[0]
-            if have is not None and excitation is not None:
-                counted = counted + draw_excited(have[block], excitation.by_source, law, rng)[0]
+            if S.shape[0]:
+                counted = counted + draw_excited(X[block], S, law, rng)[0]
             drawn[-1].update(_histogram(counted.data))
             if progress is not None:
                 progress(draw * len(blocks) + j + 1, draws * len(blocks))
     distinct = sorted(set(data).union(*drawn))
     rows = np.array([[one[count] for count in distinct] for one in (data, *drawn)], dtype=np.int64)
-    return Check(model.element_, (len(W), len(H)), np.array(distinct, dtype=np.int64), rows[0], rows[1:])
+    return Check(fitted.element, (len(W), len(H)), np.array(distinct, dtype=np.int64), rows[0], rows[1:])
 
 
-def _truth(model: DCPF, counts: Any) -> tuple[sparse.csr_array, Any]:
+def _truth(model: FittedModel, counts: Any) -> tuple[sparse.csr_array, Ints]:
     """The data in the columns of the model, and the rows of their users in the model."""
     if counts is None:
-        if model.history_ is None:
+        if model.history is None:
             raise ValueError("the model was saved without its training counts: give the counts to check it against")
-        return model.history_, slice(None)
+        return model.history, np.arange(len(model.users))
     if has_ids(counts):
         return _known(model, Counts.of(counts))
-    matrix, expected = count_matrix(counts), (len(model.users_), len(model.items_))
+    matrix, expected = count_matrix(counts), (len(model.users), len(model.items))
     if matrix.shape != expected:
         raise ValueError(
             f"counts: found {matrix.shape[0]:,} x {matrix.shape[1]:,}, but the model has {expected[0]:,} users x "
             f"{expected[1]:,} items: give a row and a column for each, or a table with ids"
         )
-    return matrix, slice(None)
+    return matrix, np.arange(len(model.users))
 
 
-def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
+def _known(model: FittedModel, counts: Counts) -> tuple[sparse.csr_array, Ints]:
     """Counts with ids in the columns of the model, and the rows of their users; the unknown are left out."""
-    users, items = model.users_.find_all(counts.users), model.items_.find_all(counts.items)
+    users, items = model.users.find_all(counts.users), model.items.find_all(counts.items)
     for what, places, ids in (("users", users, counts.users), ("items", items, counts.items)):
         unknown = np.flatnonzero(places < 0)
         if len(unknown) == len(places):
-            its_own = (model.users_ if what == "users" else model.items_)[0]
+            its_own = (model.users if what == "users" else model.items)[0]
             raise ValueError(
                 f"counts: the model knows none of these {what}, {ids[0]!r} for one; its own are like {its_own!r}: "
                 "give counts with the ids that it was fitted to"
@@ -142,7 +138,7 @@ def _known(model: DCPF, counts: Counts) -> tuple[sparse.csr_array, Ints]:
                 f"{len(unknown):,} of {len(places):,} {what} are unknown to the model and were skipped, such as "
                 f"{ids[int(unknown[0])]!r}"
             )
-    matrix, _ = with_known_columns(counts.matrix[users >= 0], counts.items, model.items_)
+    matrix, _ = with_known_columns(counts.matrix[users >= 0], counts.items, model.items)
     if not matrix.nnz:
         raise ValueError("counts: no entry has both a user and an item that the model knows")
     return matrix, users[users >= 0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dcpf.counts import Ids
-from dcpf.ranking.lists import ids_column
+from dcpf.ranking.lists import frame_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -239,7 +239,7 @@ class Evaluation:
             name if threshold is None else f"{name}_{threshold}": pl.Series(values).fill_nan(None)
             for name, threshold, values in self._columns()
         }
-        return pl.DataFrame({"user": ids_column(list(self.users)), **columns})
+        return frame_of({"user": list(self.users), **columns})
 
     def compare(self, other: "Evaluation", level: float = 0.95, seed: int = 0) -> Comparison:
         """A paired comparison with another model on the same test counts. The first model is this one."""

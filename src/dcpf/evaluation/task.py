@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Ids, InvalidCounts
-from dcpf.model.fitted import has_ids
+from dcpf.model.checks import has_ids
 
 Floats = NDArray[np.float64]
 

@@ -22,7 +22,8 @@ from dcpf.counts import Counts
 from dcpf.evaluation.runs import Journal
 from dcpf.evaluation.trials import DEFAULT, DEFAULT_METRIC, Floats, Objective, Trial, Tuned, TunedParameters
 from dcpf.model import DCPF
-from dcpf.model.fitted import check_whole, describe_data
+from dcpf.model.checks import check_whole
+from dcpf.model.fitted import describe_data
 
 Space = Mapping[str, tuple[Any, ...]]
 Watch = Callable[[int, TunedParameters, bool], object]  # trials done, what is tried now, whether on the second split
@@ -205,7 +206,9 @@ class _Bench:
         if known is not None:  # its factors stay, with other excitation
             self._fits[settings.factors] = known
             if (known.n_neighbors, known.neighbor_prior) != (settings.n_neighbors, settings.neighbor_prior):
-                known.refit_excitation(settings.n_neighbors, settings.neighbor_prior)
+                known.set_params(
+                    n_neighbors=settings.n_neighbors, neighbor_prior=settings.neighbor_prior
+                ).refit_parts()
             return known, False
         model = DCPF(**asdict(settings), random_state=self._seed, n_jobs=self._threads)
         with warnings.catch_warnings():
@@ -231,7 +234,7 @@ class _Bench:
             model.set_params(checkpoint=folder, callback=lambda now: now.number == _LOOK)
             model.fit(self._train)
             if model.n_iter_ == _LOOK:
-                if self._objective.score(self._judged(model)) < least:
+                if self._objective.score(self._judged(model.refit_parts())) < least:
                     return False
                 model.set_params(callback=None).fit(self._train)  # resumes to the same bits as without a stop
         model.set_params(callback=None, checkpoint=None)

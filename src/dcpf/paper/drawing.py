@@ -33,7 +33,7 @@ def draw_all(folder: Path, results: Results, runner: JobRunner) -> tuple[list[Pa
     drawn = {
         "predictive_check": figures.predictive_check(checks, title=name),
         "distortion": figures.distortion(curves, title=name),
-        "elements": figures.element_laws(model.element_ for model in models.values() if model.element_.limit is None),
+        "elements": figures.element_laws(model.element for model in models.values() if model.element.limit is None),
     }
     if traces:
         drawn["bound_against_time"] = figures.bound_against_time(traces, title=name)

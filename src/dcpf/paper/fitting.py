@@ -96,7 +96,7 @@ class JobRunner:
         bounds = model.bounds_.tolist()
         path = self.model_of(job)
         if path is not None:
-            model.set_params(n_jobs=None).save(path)  # the threads of this run do not belong to the model
+            model.save(path)
         return FitRecord(
             job=job,
             parameters=model.element_.parameters,
