@@ -11,7 +11,7 @@ from scipy import sparse
 import dcpf
 from dcpf.inference import vbem
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_of
+from dcpf.inference.posterior import sessions_of
 from dcpf.inference.updates import Factors, Gammas, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data

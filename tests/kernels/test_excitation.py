@@ -7,9 +7,10 @@ from tests.kernels.compiled import compiled
 
 from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
-from dcpf.inference.tabulate import Tables, natural
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels import excitation
 from dcpf.kernels.coded import PLACES, coding_of, keep_12_bits
+from dcpf.kernels.compile import step
 from dcpf.kernels.excitation import (
     Exciting,
     Lists,
@@ -20,7 +21,6 @@ from dcpf.kernels.excitation import (
     fill_x,
     learn_strengths,
 )
-from dcpf.kernels.jit import step
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.tiles import WIDTH
 from dcpf.kernels.touched import no_bits
@@ -222,9 +222,9 @@ def learn(counts, given, lists, factors, element, weight, sums, rounds, n_jobs=1
     values = distinct(counts.data)
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32), codes_of(values, by_item.data))
     strength, spans = np.empty(lists.strength.shape, np.float32), np.empty((ITEMS, 2))
-    _, c = natural(element)
+    _, c = element.natural
     with Threads(n_jobs) as threads:
-        table = Tables(values, threads, learn_shape=False).covering(element, (-12.0, 12.0))
+        table = PosteriorTables(values, threads, learn_shape=False).covering(element, (-12.0, 12.0))
         prior = (lists, weight, np.asarray(sums, dtype=np.float64))
         out = (strength, spans)
         threads.run(learn_strengths, columns[0], columns, given, factors, table, c, prior, (rounds, 0.0), out)

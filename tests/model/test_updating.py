@@ -8,7 +8,7 @@ from scipy import sparse
 import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_of
+from dcpf.inference.posterior import sessions_of
 from dcpf.inference.updates import Gammas, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data

@@ -87,7 +87,7 @@ def _problem(model: Path) -> Exception | None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from dcpf.kernels.jit import nowhere_to_keep
+    from dcpf.kernels.compile import nowhere_to_keep
 
     screen = console()
     cache, machine = found["compiled code"], found["machine"]

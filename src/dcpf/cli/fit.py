@@ -188,8 +188,8 @@ def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
 
 def _tell_compiling(model: "DCPF") -> None:
     """Say what is going on in the first seconds of a first fit."""
+    from dcpf.kernels.compile import is_kept
     from dcpf.kernels.excitation import learn_strengths
-    from dcpf.kernels.jit import is_kept
     from dcpf.kernels.sweep import sweep_users
 
     if not (is_kept(sweep_users) and (model.n_neighbors == 0 or is_kept(learn_strengths))):

@@ -23,7 +23,6 @@ from dcpf.inference.data import Block, whole_block
 from dcpf.inference.settings import Settings
 from dcpf.inference.updates import Factors, Gammas, beyond, update_factors
 from dcpf.inference.users import BlockSweep
-from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 
 Doubles = NDArray[np.float64]
@@ -191,8 +190,8 @@ def end(fit: str) -> None:
 
 
 def _factors(geometric: NDArray[np.floating], column_means: NDArray[np.float64]) -> Factors:
-    """Item factors as they come over the wire, with rows that start lines of the cache."""
-    return Factors(aligned_copy(geometric), np.empty(0), np.array(column_means), 0.0)
+    """Item factors as they come over the wire."""
+    return Factors(np.array(geometric), np.empty(0), np.array(column_means), 0.0)
 
 
 def _keep(folder: Folder, number: int, W: dict[int, Gammas]) -> None:

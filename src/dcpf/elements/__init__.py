@@ -7,12 +7,12 @@ on; so a new element is one new file. The imports below are for readers and type
 import importlib
 import pkgutil
 
-from dcpf.elements.base import Element, Totals, get, names
+from dcpf.elements.combinatorics import log_lah, log_stirling1, log_stirling2
+from dcpf.elements.element import Element, Totals, get, names
 from dcpf.elements.geometric import Geometric
 from dcpf.elements.limits import Binary, Raw
 from dcpf.elements.logarithmic import Logarithmic
 from dcpf.elements.shifted_negative_binomial import ShiftedNegativeBinomial
-from dcpf.elements.stirling import log_lah, log_stirling1, log_stirling2
 from dcpf.elements.zero_truncated_poisson import ZeroTruncatedPoisson
 
 for _module in pkgutil.iter_modules(__path__):

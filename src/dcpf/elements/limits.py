@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcpf.elements.base import Element, Floats, Totals
+from dcpf.elements.element import Element, Floats, Totals
 
 
 @dataclass(frozen=True)

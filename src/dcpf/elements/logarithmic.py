@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from dcpf.elements.base import Element, Floats
-from dcpf.elements.stirling import log1p_minus, log_stirling1
+from dcpf.elements.combinatorics import log1p_minus, log_stirling1
+from dcpf.elements.element import Element, Floats
 from dcpf.kernels.threads import Threads
 
 _SUMMED = 64  # terms of the finite sums taken one by one; the rest by Euler and Maclaurin

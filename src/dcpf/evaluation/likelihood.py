@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcpf.counts import Counts, Ids
 from dcpf.evaluation.task import seen_by, stored_in, with_columns, with_ids, without
-from dcpf.inference.evidence import log_likelihood_of_counts
+from dcpf.inference.posterior import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sklearn.utils import gen_batches
 from dcpf import memory
 from dcpf.elements import Element
 from dcpf.inference.data import codes_of, distinct
-from dcpf.inference.tabulate import Tables, natural
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels.coded import PLACES, Coding, coding_of, keep_12_bits
 from dcpf.kernels.excitation import (
     Exciting,
@@ -36,7 +36,7 @@ from dcpf.kernels.excitation import (
     learn_strengths,
 )
 from dcpf.kernels.neighbors import choose_sources
-from dcpf.kernels.table import Table
+from dcpf.kernels.posterior import PosteriorTable
 from dcpf.kernels.threads import Threads
 from dcpf.kernels.touched import no_bits
 
@@ -217,8 +217,8 @@ def learn_excitation(
     weight *= math.sqrt(min(1.0, max(users, 1) / _MANY))
     growth = 0.5 * weight / math.sqrt(_TYPICAL)
     counts = distinct(matrix.data)
-    coded, tables = (*columns, codes_of(counts, by_item.data)), Tables(counts, threads, learn_shape=False)
-    _, c = natural(element)
+    coded, tables = (*columns, codes_of(counts, by_item.data)), PosteriorTables(counts, threads, learn_shape=False)
+    _, c = element.natural
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
     kept = ((factors[0] * SHARE).astype(factors[0].dtype), factors[1])
 
@@ -231,7 +231,7 @@ def learn_excitation(
         found = Excitation(of_means, mass, 0.5 * weight, scale, SHARE, growth, _DISCOUNT)
         prior, settings, out = (_lists(means), found.weights, mass), (iterations, _TOL), (strength, spans)
 
-        def attempt(table: Table) -> tuple[float, float]:
+        def attempt(table: PosteriorTable) -> tuple[float, float]:
             threads.run(learn_strengths, columns[0], coded, given, kept, table, c, prior, settings, out)
             return float(spans[:, 0].min()), float(spans[:, 1].max())
 

@@ -18,8 +18,8 @@ from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.adding import Part, Sum
 from dcpf.inference.data import Block, Data
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.inference.settings import Settings
-from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import (
     Factors,
     Gammas,
@@ -160,7 +160,7 @@ class BlockSweep:
 
     def __init__(self, counts: NDArray[np.int64], settings: Settings, threads: Threads) -> None:
         self._settings, self._threads = settings, threads
-        self._tables = Tables(counts, threads, learn_shape=settings.learn_element)
+        self._tables = PosteriorTables(counts, threads, learn_shape=settings.learn_element)
         self._spans: dict[int, tuple[float, float]] = {}  # of log rates, as they were last met in each block
         self._visits: Counter[int] = Counter()
 
@@ -173,7 +173,7 @@ class BlockSweep:
         # The prior's shape is in the first block's share, so that it is counted once.
         priors = (aW, 0.0 if number else aH)
         item_shape = np.empty((items, K), H.geometric.dtype)
-        _, c = natural(element)
+        _, c = element.natural
         lows, highs = zip(*self._spans.values(), strict=True) if self._spans else [[_log_of_mean_rate(W, H)]] * 2
         spread = _SPREAD[self._visits[number]] if self._visits[number] < len(_SPREAD) else 0.0
         expected = (min(lows) - c - spread, max(highs) - c + spread)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import column_of, insert, key_of, partition, score_of, sort_best
-from dcpf.kernels.jit import step
+from dcpf.kernels.compile import step
 from dcpf.kernels.tiles import WIDTH, Row, Scored, Tiled, exact, rank_places, score_tile
 
 Singles = NDArray[np.float32]

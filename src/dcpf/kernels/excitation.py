@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dcpf.kernels.best import key_of, partition, score_of
 from dcpf.kernels.coded import PLACES, Coding, add_line, code_of, strength_of
-from dcpf.kernels.elementary import fast_log
-from dcpf.kernels.jit import kernel, step, unfused_step
+from dcpf.kernels.compile import kernel, step, unfused_step
 from dcpf.kernels.lookup import find
-from dcpf.kernels.sweep import Floats, log_rates, rates
-from dcpf.kernels.table import Table, look_up
+from dcpf.kernels.posterior import Floats, PosteriorTable, log_rates, look_up
+from dcpf.kernels.special import fast_log
+from dcpf.kernels.sweep import rates
 from dcpf.kernels.touched import WORDS, Bits, mark
 from dcpf.kernels.vectors import SOON, fetch, fetch_line
 
@@ -115,7 +115,7 @@ def learn_strengths(
     columns: tuple[Integers, NDArray[np.int32], NDArray[np.int32]],
     given: Exciting,
     factors: tuple[Floats, Floats],
-    table: Table,
+    table: PosteriorTable,
     c: float,
     prior: tuple[Lists, Doubles, Doubles],
     settings: tuple[int, float],
@@ -155,14 +155,14 @@ def learn_strengths(
         if len(hits.x) == 0:
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
-        jobs, product = np.empty(end - begin, np.int64), np.empty(end - begin, W.dtype)
+        product = np.empty(end - begin, W.dtype)
         rates(H, i, W, mine, product)  # in the precision in which a fit needs them, too: it is compiled once
         for r in range(len(base)):
             base[r] = product[r]
         for iteration in range(max_iter):
             add_hits(hits, point, base, lam)
             log_rates(lam, c, t)
-            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n, jobs)
+            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n)
             spans[i, 0], spans[i, 1] = min(spans[i, 0], lowest), max(spans[i, 1], highest)
             share_out(hits, n, lam, share)
             moved, largest, push = 0.0, 0.0, iteration / (iteration + 3.0)

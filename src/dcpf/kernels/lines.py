@@ -59,16 +59,6 @@ class Lines:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
         return self.builder.shuffle_vector(a, b, mask)
 
-    def powers(self, number: Any) -> Any:
-        """A vector of 1, x, x^2, ...: where the place of a lane has the bit 2^j, x^(2^j) is a factor of it."""
-        one, power = ir.Constant(self.vector, [1.0] * self.lanes), self.all_of(number)
-        product, bit = one, 1
-        while bit < self.lanes:
-            has = ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [int(i & bit > 0) for i in range(self.lanes)])
-            product = self.times(product, self.builder.select(has, power, one))
-            power, bit = self.times(power, power), 2 * bit
-        return product
-
     def times(self, a: Any, b: Any) -> Any:
         """The products, lane by lane."""
         return self.builder.fmul(a, b, flags=_AS_WRITTEN)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.vectors import exact_dot
 
 Floats = NDArray[np.floating]

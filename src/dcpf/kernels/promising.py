@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import nth_largest
-from dcpf.kernels.jit import step
+from dcpf.kernels.compile import step
 from dcpf.kernels.large import first_bit, reaching
 from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, rank_places, reach_of, reach_of_all
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from dcpf.kernels.aligned import aligned_zeros
 from dcpf.kernels.best import PADDING
 from dcpf.kernels.choosing import choose, rank_exactly
+from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.excitation import Exciting, Targets, excite
-from dcpf.kernels.jit import kernel, step
 from dcpf.kernels.promising import rank_promising
 from dcpf.kernels.tiles import WIDTH, Reaches, Row, Scored, Tiled, bound_tiles, clear, find_tops, more_than
 from dcpf.kernels.touched import tiles_of

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -23,13 +22,16 @@ _MOST = 64  # threads, or as many as there are cores: more would only wait for e
 
 def thread_count(n_jobs: Any) -> int:
     """How many threads `n_jobs` means: None and -1 are all cores, -2 is all but one, and so on."""
+    import joblib  # takes a while to import
+
+    cores = int(joblib.cpu_count())
     if n_jobs is None:
-        return int(joblib.cpu_count())
+        return cores
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
-    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
+        return max(1, cores + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, cores))
 
 
 class Threads:

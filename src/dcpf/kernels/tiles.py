@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels.best import PADDING, key_of, rank
-from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.large import GROUP, clear_group, top_of
 from dcpf.kernels.lines import LINE
 from dcpf.kernels.vectors import TOGETHER, dots, exact_dot, fetch

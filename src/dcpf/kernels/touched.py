@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import step
+from dcpf.kernels.compile import step
 from dcpf.kernels.large import first_bit
 from dcpf.kernels.lines import LINE
 from dcpf.kernels.tiles import WIDTH

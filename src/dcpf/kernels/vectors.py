@@ -17,11 +17,7 @@ from numba.extending import intrinsic
 from dcpf.kernels.lines import INT64, LINE, Lines
 
 TOGETHER = 8  # rows that are gone through side by side
-_WIDTH = 4  # lines of a row that are gone through side by side
 SOON = 96  # numbers that are fetched at once: always as many leaves the processor nothing to guess
-ENTRY_BITS = 32  # of a job of `polynomials`, which has a row in the higher ones
-
-_same_type: Callable[..., Any] = types.UniTuple  # a tuple of so many of one type
 
 
 def _dots(typing_context: Any, eW: Any, u: Any, eH: Any, items: Any, first: Any, out: Any) -> Any:
@@ -90,44 +86,6 @@ def _exact_dot(typing_context: Any, W: Any, u: Any, H: Any, i: Any) -> Any:
     return types.float64(W, types.int64, H, types.int64), generate
 
 
-def _add_rows(typing_context: Any, weights: Any, rows: Any, begin: Any, end: Any, factors: Any, sums: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lines = Lines(context, builder, factors.dtype)
-        w, r, F, out = (lines.array(signature.args[i], arguments[i]) for i in (0, 1, 4, 5))
-        begin, size = arguments[2], builder.sub(arguments[3], arguments[2])
-
-        def add(first: Any, width: int) -> list[Any]:
-            """Some lines of all rows, whose sums stay where they can be added to."""
-            these = [builder.add(first, INT64(i)) for i in range(width)]
-
-            def one(number: Any, totals: list[Any]) -> list[Any]:
-                place = builder.add(begin, number)
-                weight = lines.all_of(lines.item(w, place))
-                row = lines.row(F, context.cast(builder, lines.item(r, place), rows.dtype, types.int64))
-                return [
-                    lines.plus(lines.times(weight, lines.load(row, line)), total)
-                    for line, total in zip(these, totals, strict=True)
-                ]
-
-            for line, total in zip(these, lines.for_each(size, [lines.zero] * width, one), strict=True):
-                lines.store(total, out.data, line)
-            return []
-
-        count, width = lines.count(F), INT64(_WIDTH)
-        enough = builder.icmp_signed(">=", count, width)
-        blocks = builder.select(enough, builder.udiv(builder.add(count, INT64(_WIDTH - 1)), width), INT64(0))
-
-        def block(number: Any, nothing: list[Any]) -> list[Any]:
-            first, last = builder.mul(number, width), builder.sub(count, width)  # the last ones again, if need be
-            return add(builder.select(builder.icmp_signed("<", first, last), first, last), _WIDTH)
-
-        lines.for_each(blocks, [], block)
-        lines.for_each(builder.select(enough, INT64(0), count), [], lambda line, nothing: add(line, 1))
-        return context.get_dummy_value()
-
-    return types.void(weights, rows, types.int64, types.int64, factors, sums), generate
-
-
 def _fetching(numbers: int) -> Callable[..., Any]:
     def fetching(typing_context: Any, array: Any, start: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -146,75 +104,13 @@ def _fetching(numbers: int) -> Callable[..., Any]:
     return fetching
 
 
-def _polynomials(typing_context: Any, P: Any, Q: Any, jobs: Any, count: Any, x: Any, slopes: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lines = Lines(context, builder, P.dtype)
-        p, q, job, at, out = (lines.array(signature.args[i], arguments[i]) for i in (0, 1, 2, 4, 5))
-        places = ir.Constant(lines.vector, [float(i) for i in range(lines.lanes)])
-
-        def evaluate(first: Any, together: int, sums: list[Any]) -> list[Any]:
-            where, slope = [], [lines.zero] * 4
-            for j in range(together):
-                number = lines.item(job, builder.add(first, INT64(j)))
-                row = builder.lshr(number, INT64(ENTRY_BITS))
-                where.append(builder.and_(number, INT64(2**ENTRY_BITS - 1)))
-                powers = lines.powers(lines.item(at, where[j]))
-                here, beside = (lines.load(lines.row(matrix, row), INT64(0)) for matrix in (p, q))
-                below = lines.pick(powers, powers, [0, *range(lines.lanes - 1)])
-                slope[j] = lines.times(here, lines.times(places, below))
-                terms = (lines.times(here, powers), slope[j], lines.times(beside, powers))
-                sums = [lines.plus(term, total) for term, total in zip(terms, sums, strict=True)]
-            found = lines.sums(slope)
-            for j, place in enumerate(where):
-                builder.store(builder.extract_element(found, ir.IntType(32)(j)), builder.gep(out.data, [place]))
-            return sums
-
-        fours = builder.lshr(arguments[3], INT64(2))
-        done = builder.shl(fours, INT64(2))
-        sums = lines.for_each(
-            fours, [lines.zero] * 3, lambda number, sums: evaluate(builder.shl(number, INT64(2)), 4, sums)
-        )
-        left = builder.sub(arguments[3], done)
-        sums = lines.for_each(left, sums, lambda number, sums: evaluate(builder.add(done, number), 1, sums))
-        total = lines.sums([*sums, lines.zero])
-        found = [builder.extract_element(total, ir.IntType(32)(i)) for i in range(3)]
-        return context.make_tuple(builder, signature.return_type, found)
-
-    return _same_type(P.dtype, 3)(P, Q, jobs, types.int64, x, slopes), generate
-
-
-def _mixed_line(typing_context: Any, weights: Any, one: Any, matrix: Any, first: Any, apart: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lines = Lines(context, builder, matrix.dtype)
-        w, M = lines.array(weights, arguments[0]), lines.array(matrix, arguments[2])
-        weight, number, sums = lines.row(w, arguments[1]), arguments[3], [lines.zero, lines.zero]
-        for j in range(TOGETHER):
-            x = lines.all_of(builder.load(builder.gep(weight, [INT64(j)])))
-            sums = [sums[1], lines.plus(lines.times(x, lines.load(lines.row(M, number), INT64(0))), sums[0])]
-            number = builder.add(number, arguments[4])
-        total = lines.plus(*sums)
-        found = [builder.extract_element(total, ir.IntType(32)(i)) for i in range(lines.lanes)]
-        return context.make_tuple(builder, signature.return_type, found)
-
-    lanes = 8 * LINE // matrix.dtype.bitwidth
-    return _same_type(matrix.dtype, lanes)(weights, types.int64, matrix, types.int64, types.int64), generate
-
-
 # exact_dot(W, u, H, i) = W[u] @ H[i], the products and the sum in float64
 # Over whole lines of columns, of which a row has n:
 # dots(eW, u, eH, items, first, out): out[j] = eW[u, :n] @ eH[items[j], :n] for TOGETHER places j from `first` on
-# add_rows(weights, rows, begin, end, factors, sums): sums[:n] = weights[begin:end] @ factors[rows[begin:end], :n]
-# polynomials(P, Q, jobs, count, x, slopes), for rows of one line: of the jobs row * 2**ENTRY_BITS + entry, puts the
-#   slope of the polynomial with coefficients P[row] at x[entry] into slopes[entry]; gives the sum of the values of
-#   these polynomials, of their slopes, and of the values of those of Q[row]
 # fetch(array, start): have the numbers from `start` on brought into the caches, since some of them will be read soon;
 #   rows of an array of more dimensions are one after another, and to go beyond its end does no harm
 # fetch_line(array, start): the same for the line of one number
-# mixed_line(weights, i, matrix, first, apart) = weights[i] @ matrix[first::apart][:TOGETHER], for rows of one line
 dots: Callable[..., None] = intrinsic(_dots)
 exact_dot: Callable[..., float] = intrinsic(_exact_dot)
-add_rows: Callable[..., None] = intrinsic(_add_rows)
-mixed_line: Callable[..., tuple[Any, ...]] = intrinsic(_mixed_line)
-polynomials: Callable[..., tuple[float, float, float]] = intrinsic(_polynomials)
 fetch: Callable[..., None] = intrinsic(_fetching(SOON))
 fetch_line: Callable[..., None] = intrinsic(_fetching(1))

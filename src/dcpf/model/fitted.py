@@ -18,7 +18,8 @@ from dcpf.counts.occurring import occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Rows
 from dcpf.inference.excitation import Excitation, learn_excitation
-from dcpf.inference.fold_in import fold_in, sessions_at, sessions_of
+from dcpf.inference.fold_in import fold_in
+from dcpf.inference.posterior import sessions_at, sessions_of
 from dcpf.inference.settings import Settings
 from dcpf.inference.updates import Factors, Gammas, update_factors
 from dcpf.kernels.lookup import pair_rates

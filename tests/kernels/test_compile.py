@@ -10,7 +10,7 @@ import pytest
 from numba.core import event
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels.elementary import trigamma
+from dcpf.kernels.special import trigamma
 
 _compiled: Any = numba.njit  # not kept on disk, so that it is compiled each time
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from dcpf.kernels.threads import Threads
@@ -114,6 +113,11 @@ class Element(ABC):
         return math.log(self.p) if self.p > 0.0 else -math.inf
 
     @property
+    def natural(self) -> tuple[float, float]:
+        """theta and c; 0 and 0 in a limit, whose posterior does without them."""
+        return (0.0, 0.0) if self.limit else (self.theta, self.c)
+
+    @property
     def limit(self) -> Limit | None:
         """Which Poisson factorization this element has become, if any."""
         if self.c == -math.inf:
@@ -188,6 +192,8 @@ class Element(ABC):
         return self if found.limit is not None else found
 
     def _p_with_mean(self, mean: float) -> float:
+        from scipy.optimize import brentq  # takes a while to import
+
         def p_of(u: float) -> float:
             if math.isinf(self.p_max):
                 return math.exp(u)
@@ -212,7 +218,10 @@ class Element(ABC):
         a shape by d log Z / d log(shape) and its first three derivatives in t.
         """
         del threads  # for elements that bring a kernel of their own
-        return np.stack([self._cumulants_of(int(y), log_rates) for y in counts])
+        out = np.empty((len(counts), len(log_rates), 4))
+        for row, y in zip(out, counts.tolist(), strict=True):
+            row[:] = self._cumulants_of(y, log_rates)
+        return out
 
     def _cumulants_of(self, y: int, t: Floats) -> Floats:
         """The cumulants of one count by summing the terms n t + log h(y, n) - log n!."""

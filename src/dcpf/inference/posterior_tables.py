@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dcpf.elements import Element
-from dcpf.kernels.table import POINTS, Table, hermite_polynomials
+from dcpf.kernels.posterior import POINTS, PosteriorTable
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ _MARGIN, _MARGIN_IF_MOVING = 3.0, 1.0
 _SINGLE = 2.0  # times as long are its steps where rates are float32s: seven digits instead of nine
 
 
-class Tables:
+class PosteriorTables:
     """The tables of one set of distinct counts: made when the element's shape or the range of rates asks for it.
 
     What a table says of a count at a rate depends on the element, the count and the rate alone, never on the
@@ -32,11 +32,13 @@ class Tables:
         self.counts = counts
         self._threads = threads
         self._learn_shape = learn_shape
-        self._table: Table | None = None
+        self._table: PosteriorTable | None = None
         self._key: object = None
         self._layouts: dict[float | None, _Layout] = {}
 
-    def run(self, element: Element, span: Span, attempt: Callable[[Table], Span], *, single: bool = False) -> Span:
+    def run(
+        self, element: Element, span: Span, attempt: Callable[[PosteriorTable], Span], *, single: bool = False
+    ) -> Span:
         """Run `attempt` with a table that reaches over all log rates at which it looks a count up.
 
         `span` is where these are expected, `single` whether they come from float32s, and `attempt` says where they
@@ -52,7 +54,7 @@ class Tables:
                 return found
             span = (min(span[0], found[0]), max(span[1], found[1]))
 
-    def covering(self, element: Element, span: Span, *, single: bool = False) -> Table:
+    def covering(self, element: Element, span: Span, *, single: bool = False) -> PosteriorTable:
         """A table for the log rates of this span, which are float32s or not."""
         shape = [value for name, value in element.parameters.items() if name != "p"]  # p only shifts the log rates
         key = (type(element), element.limit, shape, single)
@@ -62,7 +64,7 @@ class Tables:
             self._key = key
         return self._table
 
-    def _make(self, element: Element, span: Span, single: bool, old: Table | None) -> Table:
+    def _make(self, element: Element, span: Span, single: bool, old: PosteriorTable | None) -> PosteriorTable:
         """A new table; what an old one of the same element knows is taken over."""
         y = self.counts.astype(np.float64)
         if element.limit is not None:
@@ -86,13 +88,12 @@ class Tables:
         for piece in filter(len, missing):
             log_rates = step * np.arange(piece.start, piece.stop + 1, dtype=np.float64)
             values = element.cumulants(layout.tabulated, log_rates, self._threads)
-            where, rows = slice(piece.start - start, piece.stop - start), len(layout.tabulated)
-            # In one thread: to wake another one takes longer
-            hermite_polynomials(0, rows, values[..., :4], step, polynomials[:, where])
+            where = slice(piece.start - start, piece.stop - start)
+            polynomials[:, where] = hermite_polynomials(values[..., :4], step)
             polynomials[: len(own), where, 0] += own[:, None]
             if learn_shape:
-                hermite_polynomials(0, rows, values[..., 4:], step, shape_polynomials[:, where])
-        return Table(
+                shape_polynomials[:, where] = hermite_polynomials(values[..., 4:], step)
+        return PosteriorTable(
             slope=np.ones_like(y),
             intercept=intercept,
             own=layout.own,
@@ -111,21 +112,35 @@ class Tables:
         return self._layouts[step]
 
 
-def natural(element: Element) -> tuple[float, float]:
-    """theta and c of the element; 0 and 0 in a limit, whose tables do without them."""
-    return (0.0, 0.0) if element.limit else (element.theta, element.c)
+def hermite_polynomials(values: Floats, step: float) -> Floats:
+    """Coefficients in x = (t - t_k) / step of the degree-7 polynomials through f and three derivatives at the nodes.
+
+    `values` is (counts, nodes, 4), with derivatives in t; the answer is (counts, nodes - 1, 8).
+    """
+    taylor = values * step ** np.arange(4.0) / (1.0, 1.0, 2.0, 6.0)
+    a0, a1, a2, a3 = np.moveaxis(taylor[:, :-1], -1, 0)
+    f, d1, d2, d3 = np.moveaxis(taylor[:, 1:], -1, 0)
+    # What the lower four coefficients leave to be made up at x = 1, of each Taylor coefficient there
+    f, d1, d2, d3 = f - (a0 + a1 + a2 + a3), d1 - (a1 + 2.0 * a2 + 3.0 * a3), d2 - (a2 + 3.0 * a3), d3 - a3
+    higher = (
+        35.0 * f - 15.0 * d1 + 5.0 * d2 - d3,
+        -84.0 * f + 39.0 * d1 - 14.0 * d2 + 3.0 * d3,
+        70.0 * f - 34.0 * d1 + 13.0 * d2 - 3.0 * d3,
+        -20.0 * f + 10.0 * d1 - 4.0 * d2 + d3,
+    )
+    return np.stack([a0, a1, a2, a3, *higher], axis=-1)
 
 
-def _covers(table: Table, low: float, high: float) -> bool:
+def _covers(table: PosteriorTable, low: float, high: float) -> bool:
     """Whether every looked-up log rate from low to high lies within the table."""
     if table.own == len(table.slope) or low > high:
         return True
     return table.start * table.step <= low and high <= (table.start + table.polynomials.shape[1]) * table.step
 
 
-def _straight_lines(slope: Floats, intercept: Floats) -> Table:
+def _straight_lines(slope: Floats, intercept: Floats) -> PosteriorTable:
     none, nothing, last = np.empty((0, 0, 8)), np.zeros(0, dtype=np.int32), len(slope)
-    return Table(slope, intercept, last, last, nothing, np.zeros((0, POINTS)), 1.0, 0, none, none)
+    return PosteriorTable(slope, intercept, last, last, nothing, np.zeros((0, POINTS)), 1.0, 0, none, none)
 
 
 class _Layout:

@@ -1,0 +1,101 @@
+"""The one place where a Python function becomes machine code."""
+
+import functools
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+from numba.extending import overload
+
+_NOWHERE_TO_KEEP = (
+    "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
+    "folder that you may write to"
+)
+
+_homeless: list[str] = []  # kernels whose machine code is compiled in each process
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}  # of kernels and of their steps
+
+
+def kernel(function: F) -> F:
+    """Compile a loop that Python calls. Sums are done in the order as written; a * b + c may be one operation."""
+    # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain Python
+    # threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
+    options = _OPTIONS | {"nogil": True, "no_cfunc_wrapper": True, "fastmath": {"contract"}}
+    try:
+        compiled: F = numba.njit(**options, cache=True)(function)
+    except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
+        _homeless.append(function.__name__)
+        compiled = numba.njit(**options)(function)
+    return compiled
+
+
+def step(function: F) -> F:
+    """Compile what kernels alone call, with their arithmetic: an entry for Python would take long to compile."""
+    return _step(function, {"fastmath": {"contract"}})
+
+
+def unfused_step(function: F) -> F:
+    """Compile what kernels alone call, in which a * b + c is always two operations.
+
+    So a sum has the same bits whether it is made of numbers or of vectors, whatever the processor has.
+    """
+    return _step(function, {})
+
+
+def summing_step(function: F) -> F:
+    """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
+
+    It becomes part of the kernels that call it, and allocates nothing: to hand over arrays, and to count who holds
+    them, takes longer than a short loop does. A loop that adds up must not store: where arrays lie close to each
+    other, the compiler would have it run one by one, and the sum would have other bits.
+    """
+    return _step(function, {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False})
+
+
+def _step(function: F, options: dict[str, Any]) -> F:
+    @functools.wraps(function)
+    def called(*arguments: Any) -> Any:
+        raise TypeError(f"{function.__name__} is a step of compiled kernels, which alone can call it")
+
+    cast(Any, overload)(called, jit_options=_OPTIONS | options, strict=False)(lambda *arguments: function)
+    return cast(F, called)
+
+
+class _Pause(event.Listener):
+    """No garbage is collected while numba compiles: a tenth of the time went into looking for it.
+
+    One thread compiles at a time. What a kernel calls is compiled in between, so that there is a stack of them.
+    """
+
+    def __init__(self) -> None:
+        self._collected: list[bool] = []
+
+    def on_start(self, event: Any) -> None:
+        """Stop the collector."""
+        self._collected.append(gc.isenabled())
+        gc.disable()
+
+    def on_end(self, event: Any) -> None:
+        """Let it go on, unless it stood still before."""
+        if self._collected.pop():
+            gc.enable()
+
+
+cast(Any, event).register("numba:compile", _Pause())
+
+
+def nowhere_to_keep() -> str:
+    """What to say where machine code cannot be kept; nothing where it can."""
+    return _NOWHERE_TO_KEEP if _homeless else ""
+
+
+def is_kept(kernel: Callable[..., Any]) -> bool:
+    """Whether there is machine code of a kernel from an earlier run, though it may be of an older version."""
+    folder = cast(Any, kernel).stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
