@@ -39,7 +39,7 @@ def collecting(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 def test_a_step_says_that_python_cannot_call_it() -> None:
-    with pytest.raises(TypeError, match="trigamma is a step of compiled kernels, which alone can call it"):
+    with pytest.raises(TypeError, match="trigamma can only be called from compiled kernels"):
         trigamma(1.0)
     assert compiled(trigamma)(1.0) == pytest.approx(np.pi**2 / 6.0)
 

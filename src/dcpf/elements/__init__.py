@@ -1,7 +1,7 @@
-"""Element distributions: one file each behind one small interface. May import kernels and nothing else of dcpf.
+"""Element distributions, one file each. May import kernels and nothing else of dcpf.
 
-Every module of this folder is imported, and a class that derives from `Element` is known by its name from then
-on; so a new element is one new file. The imports below are for readers and type checkers.
+Every module of this folder is imported, which registers each class that derives from `Element` under its name. So a
+new element is one new file. Kernels are imported by the calls that need them, since numba takes long to import.
 """
 
 import importlib

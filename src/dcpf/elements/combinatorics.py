@@ -117,7 +117,7 @@ def _log_stirling1_near(y: Floats, n: Floats) -> Floats:
 def _log_stirling1_far(y: Floats, n: Floats) -> Floats:
     """The same with r^y taken out, so that n close to y does not cancel: the coefficient of r^(n-y)."""
 
-    def mean(r: Floats) -> Floats:  # n - y, by Euler and Maclaurin
+    def mean(r: Floats) -> Floats:  # n - y, by Euler-Maclaurin
         return r * log1p_minus(y / r) + 0.5 * y / (r + y) - (r / (r + y) ** 2 - 1.0 / r) / 12.0
 
     def log_f(x: Complex) -> Complex:

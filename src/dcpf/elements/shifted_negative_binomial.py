@@ -12,7 +12,7 @@ from dcpf.elements.combinatorics import log_rising
 from dcpf.elements.element import Element, Floats, Totals, no_repeats
 from dcpf.kernels.threads import Threads
 
-_SMALLEST, _LARGEST = 1e-4, 1e6  # beyond, the element is as good as one at the end, and its table is out of hand
+_SMALLEST, _LARGEST = 1e-4, 1e6  # outside this range the law hardly changes, but its table grows out of hand
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class ShiftedNegativeBinomial(Element):
 
     @property
     def count_step(self) -> float:
-        """Smooth in log y, less so where a is far from 1: halved as often as a table needs it to stay exact."""
+        """Smooth in log y, less so where a is far from 1."""
         return count_step(self.a)
 
     @property
     def rate_step(self) -> float:
-        """A small a makes one session and all singles the likely answers, and the change between them sudden."""
+        """Finer for small a: E[n] then changes abruptly from 1 to y at some rate."""
         return float(0.375 * min(1.0, (2.0 * self.a) ** 0.45))
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -85,14 +85,14 @@ class ShiftedNegativeBinomial(Element):
         if no_repeats(totals):
             return replace(self, p=0.0)
         a = totals.shape / (-math.log1p(-self.p) * totals.sessions)
-        a = min(max(a, _SMALLEST), _LARGEST)  # on the way to the best a, so the bound still rises
+        a = min(max(a, _SMALLEST), _LARGEST)  # a clipped step still raises the bound
         repeats = totals.counts - totals.sessions
         return replace(self, p=repeats / (repeats + a * totals.sessions), a=a)
 
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:
-        """By a kernel of its own, since a table over a moving shape is made anew in every iteration."""
+        """Compiled, since a table is made anew in each iteration in which the shape moves."""
         return cumulants(counts, log_rates, self.a, threads)
 
 
@@ -105,7 +105,7 @@ def log_h(y: ArrayLike, n: ArrayLike, a: float) -> Floats:
 
 
 def count_step(a: float) -> float:
-    """The spacing in log y at which interpolation is good to 1e-8, found by trial: 0.1 from a = 0.25 to 1.2."""
+    """The spacing in log y that makes interpolation good to 1e-8, found by trial: 0.1 from a = 0.25 to 1.2."""
     fineness = max(0.75 * math.log2(0.25 / a), 0.9 * math.log2(a / 1.2), 0.0)
     return float(0.1 * 2.0 ** (-0.5 * math.ceil(2.0 * fineness)))
 
@@ -121,13 +121,13 @@ def sample(sessions: ArrayLike, a: float, p: float, rng: np.random.Generator) ->
 
 def cumulants(counts: NDArray[np.int64], log_rates: Floats, a: float, threads: Threads | None) -> Floats:
     """Element.cumulants for h(y, n) = Gamma(y - n + n a) / (Gamma(n a) (y - n)!)."""
-    from dcpf.kernels.shifted_negative_binomial import KEPT, small_cumulants, wide_cumulants  # with them comes numba
+    from dcpf.kernels.shifted_negative_binomial import KEPT, small_cumulants, wide_cumulants  # imports numba
 
     threads = threads or Threads(1)
     out = np.empty((len(counts), len(log_rates), 8))
     work = np.concatenate([[0], np.cumsum(np.minimum(counts, KEPT))])
     threads.run(small_cumulants, work, counts, log_rates, a, out)
     left = np.isnan(out[..., 0]).sum(axis=1)
-    if left.any():  # a second kernel, so that it is compiled only where counts are large
+    if left.any():  # a second kernel, so that only data with large counts compile it
         threads.run(wide_cumulants, np.concatenate([[0], np.cumsum(left)]), counts, log_rates, a, out)
     return out

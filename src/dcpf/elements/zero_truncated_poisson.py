@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from dcpf.elements.combinatorics import log_stirling2
-from dcpf.elements.element import Element, Floats
+from dcpf.elements.element import Element, Floats, add_up
 from dcpf.kernels.threads import Threads
 
 _SMALL = 64  # up to this count the sessions are enumerated
@@ -53,27 +53,26 @@ class ZeroTruncatedPoisson(Element):
         return self.mean * (1.0 + self.p - self.mean)
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """One truncated Poisson a session, added up.
+        """Draw one truncated Poisson variable per session and add them up.
 
-        The first event of a Poisson process, given that it falls within [0, p], leaves a Poisson number after it.
+        Given that a Poisson process on [0, p] has an event, draw the time of the first; the number of events after
+        it is Poisson.
         """
         self._check_proper()
         n = np.asarray(sessions, dtype=np.int64)
         if self.p == 0.0:
             return n.copy()
         first = -np.log1p(rng.random(int(n.sum())) * math.expm1(-self.p))
-        draws = 1 + rng.poisson(self.p - first)
-        ends = np.concatenate([[0], np.cumsum(draws)])[np.cumsum(n.ravel())]
-        return np.diff(ends, prepend=0).reshape(n.shape).astype(np.int64)
+        return add_up(1 + rng.poisson(self.p - first), n)
 
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:
-        """Small counts by enumeration; large ones from whichever of three forms of Touchard's polynomial is best."""
+        """Small counts by enumeration, large ones by Touchard's polynomials."""
         small = counts <= _SMALL
         if small.all():
             return super().cumulants(counts, log_rates)
-        from dcpf.kernels.zero_truncated_poisson import large_cumulants  # with it comes numba
+        from dcpf.kernels.zero_truncated_poisson import large_cumulants  # imports numba
 
         out, large = np.empty((len(counts), len(log_rates), 4)), counts[~small]
         if small.any():

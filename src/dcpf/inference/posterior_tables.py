@@ -1,4 +1,4 @@
-"""From an element to the table that the sweep looks up."""
+"""Tables of the posterior of the number of sessions, made from an element."""
 
 import math
 from collections.abc import Callable
@@ -15,17 +15,17 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Span = tuple[float, float]
 
-_OWN = 64  # counts up to here have polynomials of their own
-# How far beyond the log rates that are asked for a table reaches: less where it is made anew in each iteration
+_OWN = 64  # counts up to this one have polynomials of their own
+# The margin of a table around the log rates that are asked for: less where it is made anew in each iteration
 _MARGIN, _MARGIN_IF_MOVING = 3.0, 1.0
-_SINGLE = 2.0  # times as long are its steps where rates are float32s: seven digits instead of nine
+_SINGLE = 2.0  # steps are so many times longer where rates are float32: seven digits instead of nine
 
 
 class PosteriorTables:
-    """The tables of one set of distinct counts: made when the element's shape or the range of rates asks for it.
+    """The current table of a set of distinct counts. A new one is made when the shape or the range of rates changes.
 
-    What a table says of a count at a rate depends on the element, the count and the rate alone, never on the
-    other counts or on how far the table reaches.
+    The values for a count at a rate depend on the element, the count and the rate alone, never on the other counts or
+    the range of the table.
     """
 
     def __init__(self, counts: Counts, threads: Threads, *, learn_shape: bool) -> None:
@@ -39,11 +39,11 @@ class PosteriorTables:
     def run(
         self, element: Element, span: Span, attempt: Callable[[PosteriorTable], Span], *, single: bool = False
     ) -> Span:
-        """Run `attempt` with a table that reaches over all log rates at which it looks a count up.
+        """Run `attempt` with a table that covers all log rates it looks up, and return the range of these.
 
-        `span` is where these are expected, `single` whether they come from float32s, and `attempt` says where they
-        were (from infinity to minus infinity if there were none); if that is elsewhere, it is run again with a table
-        that reaches there. No table reaches rates that are not finite: what was found with them is not either.
+        `span` is the expected range, and `single` says whether rates are float32. `attempt` returns the range that it
+        looked up, (inf, -inf) for none; if the table did not cover it, `attempt` runs again with a larger table. No
+        table covers rates that are not finite: the results are not finite then.
         """
         while True:
             table = self.covering(element, span, single=single)
@@ -55,7 +55,7 @@ class PosteriorTables:
             span = (min(span[0], found[0]), max(span[1], found[1]))
 
     def covering(self, element: Element, span: Span, *, single: bool = False) -> PosteriorTable:
-        """A table for the log rates of this span, which are float32s or not."""
+        """A table that covers the log rates of this span; `single` says whether they come from float32."""
         shape = [value for name, value in element.parameters.items() if name != "p"]  # p only shifts the log rates
         key = (type(element), element.limit, shape, single)
         same = key == self._key
@@ -65,7 +65,7 @@ class PosteriorTables:
         return self._table
 
     def _make(self, element: Element, span: Span, single: bool, old: PosteriorTable | None) -> PosteriorTable:
-        """A new table; what an old one of the same element knows is taken over."""
+        """A new table, which takes over the polynomials of an old one for the same shape."""
         y = self.counts.astype(np.float64)
         if element.limit is not None:
             raw = element.limit == "raw"
@@ -79,7 +79,7 @@ class PosteriorTables:
         shape_polynomials = np.empty_like(polynomials) if learn_shape else np.empty((0, 0, 8))
         intercept = element.log_h(y, np.ones_like(y))
         own, kept = intercept[layout.own : layout.large], range(0)
-        if old is not None and not learn_shape:  # a moving shape leaves nothing worth keeping
+        if old is not None and not learn_shape:  # a learned shape moves in every iteration
             kept = range(max(start, old.start), min(stop, old.start + old.polynomials.shape[1]))
         missing = [range(start, kept.start), range(kept.stop, stop)] if kept else [range(start, stop)]
         if old is not None and kept:
@@ -120,7 +120,7 @@ def hermite_polynomials(values: Floats, step: float) -> Floats:
     taylor = values * step ** np.arange(4.0) / (1.0, 1.0, 2.0, 6.0)
     a0, a1, a2, a3 = np.moveaxis(taylor[:, :-1], -1, 0)
     f, d1, d2, d3 = np.moveaxis(taylor[:, 1:], -1, 0)
-    # What the lower four coefficients leave to be made up at x = 1, of each Taylor coefficient there
+    # The Taylor coefficients at x = 1, less what the lower four coefficients contribute there
     f, d1, d2, d3 = f - (a0 + a1 + a2 + a3), d1 - (a1 + 2.0 * a2 + 3.0 * a3), d2 - (a2 + 3.0 * a3), d3 - a3
     higher = (
         35.0 * f - 15.0 * d1 + 5.0 * d2 - d3,
@@ -144,14 +144,14 @@ def _straight_lines(slope: Floats, intercept: Floats) -> PosteriorTable:
 
 
 class _Layout:
-    """Which counts are tabulated, and how each distinct count of the data is made up of them.
+    """Which counts are tabulated, and how the others are interpolated between them.
 
-    y = 1 needs no table. Counts up to _OWN, and all where `step` is None, are tabulated themselves. The others
-    are interpolated in log y between tabulated counts that lie `step` apart, by Lagrange's formula.
+    y = 1 needs no table. Counts up to _OWN are tabulated, and all counts if `step` is None. The others are
+    interpolated in log y between tabulated counts `step` apart, by Lagrange's formula.
     """
 
     def __init__(self, counts: Counts, step: float | None) -> None:
-        # Small steps start higher up, where neighbours on the lattice are different whole numbers.
+        # Smaller steps start at larger counts, where neighbours on the lattice are distinct integers.
         largest_own = math.inf if step is None else max(_OWN, math.ceil(4.0 / step))
         self.own, self.large = np.searchsorted(counts, [1, largest_own], side="right").tolist()
         self.tabulated = counts[self.own : self.large]
@@ -171,7 +171,7 @@ class _Layout:
 
 
 def _lagrange_weights(nodes: Floats, x: Floats) -> Floats:
-    """Row by row, the weights of the values at the nodes in the interpolating polynomial at x."""
+    """For each row, the weights that interpolate values at the nodes to x."""
     weights = np.ones_like(nodes)
     for i in range(POINTS):
         for j in range(POINTS):

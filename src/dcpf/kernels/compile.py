@@ -1,4 +1,4 @@
-"""The one place where a Python function becomes machine code."""
+"""Decorators that compile Python functions with numba. All options of numba are set here."""
 
 import functools
 import gc
@@ -10,12 +10,12 @@ import numba
 from numba.core import event
 from numba.extending import overload
 
-_NOWHERE_TO_KEEP = (
-    "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
-    "folder that you may write to"
+_NO_CACHE = (
+    "no folder to cache compiled code in, so every run compiles anew, which takes some 10 seconds: set "
+    "NUMBA_CACHE_DIR to a folder that you may write to"
 )
 
-_homeless: list[str] = []  # kernels whose machine code is compiled in each process
+_uncached: list[str] = []  # kernels that are compiled in each process
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,27 +23,27 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy"}  # of kernels and of their s
 
 
 def kernel(function: F) -> F:
-    """Compile a loop that Python calls. Sums are done in the order as written; a * b + c may be one operation."""
-    # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain Python
-    # threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
+    """Compile a function that Python calls. Sums keep the order as written; a * b + c may be one operation."""
+    # Compiled for the types of the first call and cached on disk. The GIL is released, so that plain Python threads
+    # run kernels in parallel. Nobody takes the address of a kernel, so it needs no entry point for C.
     options = _OPTIONS | {"nogil": True, "no_cfunc_wrapper": True, "fastmath": {"contract"}}
     try:
         compiled: F = numba.njit(**options, cache=True)(function)
-    except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process
-        _homeless.append(function.__name__)
+    except (RuntimeError, OSError):  # no folder to cache in
+        _uncached.append(function.__name__)
         compiled = numba.njit(**options)(function)
     return compiled
 
 
 def step(function: F) -> F:
-    """Compile what kernels alone call, with their arithmetic: an entry for Python would take long to compile."""
+    """Compile a function that only kernels call. Without an entry point for Python it compiles faster."""
     return _step(function, {"fastmath": {"contract"}})
 
 
 def unfused_step(function: F) -> F:
-    """Compile what kernels alone call, in which a * b + c is always two operations.
+    """Compile a function that only kernels call, in which a * b + c is always two operations.
 
-    So a sum has the same bits whether it is made of numbers or of vectors, whatever the processor has.
+    A sum then has the same bits on every processor, vectorised or not.
     """
     return _step(function, {})
 
@@ -51,9 +51,9 @@ def unfused_step(function: F) -> F:
 def summing_step(function: F) -> F:
     """Compile a loop whose sums may be reassociated, so that they vectorise. NaN and inf are honoured.
 
-    It becomes part of the kernels that call it, and allocates nothing: to hand over arrays, and to count who holds
-    them, takes longer than a short loop does. A loop that adds up must not store: where arrays lie close to each
-    other, the compiler would have it run one by one, and the sum would have other bits.
+    The function is inlined and must not allocate: passing arrays and counting references would take longer than a
+    short loop. A loop that sums must not store as well: where arrays may overlap, the compiler would choose a scalar
+    version at run time, whose sum has other bits.
     """
     return _step(function, {"fastmath": {"reassoc", "nsz", "contract"}, "forceinline": True, "_nrt": False})
 
@@ -61,41 +61,41 @@ def summing_step(function: F) -> F:
 def _step(function: F, options: dict[str, Any]) -> F:
     @functools.wraps(function)
     def called(*arguments: Any) -> Any:
-        raise TypeError(f"{function.__name__} is a step of compiled kernels, which alone can call it")
+        raise TypeError(f"{function.__name__} can only be called from compiled kernels")
 
     cast(Any, overload)(called, jit_options=_OPTIONS | options, strict=False)(lambda *arguments: function)
     return cast(F, called)
 
 
-class _Pause(event.Listener):
-    """No garbage is collected while numba compiles: a tenth of the time went into looking for it.
+class _PauseCollector(event.Listener):
+    """Pauses garbage collection while numba compiles, which saves a tenth of the time.
 
-    One thread compiles at a time. What a kernel calls is compiled in between, so that there is a stack of them.
+    One thread compiles at a time. Compilations nest, since compiling a kernel compiles the functions that it calls.
     """
 
     def __init__(self) -> None:
-        self._collected: list[bool] = []
+        self._was_enabled: list[bool] = []
 
     def on_start(self, event: Any) -> None:
-        """Stop the collector."""
-        self._collected.append(gc.isenabled())
+        """Pause the collector."""
+        self._was_enabled.append(gc.isenabled())
         gc.disable()
 
     def on_end(self, event: Any) -> None:
-        """Let it go on, unless it stood still before."""
-        if self._collected.pop():
+        """Resume the collector, unless it was off before."""
+        if self._was_enabled.pop():
             gc.enable()
 
 
-cast(Any, event).register("numba:compile", _Pause())
+cast(Any, event).register("numba:compile", _PauseCollector())
 
 
-def nowhere_to_keep() -> str:
-    """What to say where machine code cannot be kept; nothing where it can."""
-    return _NOWHERE_TO_KEEP if _homeless else ""
+def cache_warning() -> str:
+    """A warning if compiled code could not be cached on disk, else an empty string."""
+    return _NO_CACHE if _uncached else ""
 
 
-def is_kept(kernel: Callable[..., Any]) -> bool:
-    """Whether there is machine code of a kernel from an earlier run, though it may be of an older version."""
+def is_cached(kernel: Callable[..., Any]) -> bool:
+    """Whether an earlier run has cached this kernel, though perhaps in an older version."""
     folder = cast(Any, kernel).stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dcpf.kernels.compile import kernel, summing_step
 from dcpf.kernels.special import fast_exp, fast_exp_single, fast_log, fast_log_single
 
-# Column sums are made in blocks of this many rows, so that they do not depend on the number of threads.
+# Column sums are made in blocks of this many rows, so that their bits do not depend on the number of threads.
 BLOCK = 128
 _STIRLING = 0.9189385332046727 - 8.0  # log(2 pi) / 2, and s - z of Stirling's formula at z = s + 8
 
@@ -49,7 +49,7 @@ def _kernels(number: Any, exp: Callable[..., Any], log: Callable[..., Any]) -> G
         geometric: Floats,
         sums: tuple[Doubles, Doubles, Doubles],
     ) -> None:
-        """What the rest of an iteration needs of w_uk ~ Gamma(shape_uk, b_u + s_k), for blocks of rows.
+        """Means, geometric means and the bound of w_uk ~ Gamma(shape_uk, b_u + s_k), for blocks of rows.
 
         geometric = exp(E[log w]), sums = (block_means, row_means, row_bounds):
         block_means[block] = sum of E[w_u] over the block's rows, row_means[u] = sum_k E[w_uk],
@@ -73,7 +73,7 @@ def _kernels(number: Any, exp: Callable[..., Any], log: Callable[..., Any]) -> G
                 b = number(row_rate[u])
                 for k in range(n):
                     # Gamma(s) and Psi(s) from z = s + 8, where their series hold: with q = s (s + 7),
-                    # s (s + 1) ... (s + 7) = q (q + 6) (q + 10) (q + 12). Not to overflow, it is divided by z^7.5.
+                    # s (s + 1) ... (s + 7) = q (q + 6) (q + 10) (q + 12), divided by z^7.5 lest it overflow.
                     s = shape[u, k]
                     z, q = s + eight, s * (s + seven)
                     zi = one / z
@@ -94,7 +94,7 @@ def _kernels(number: Any, exp: Callable[..., Any], log: Callable[..., Any]) -> G
                 for k in range(n):
                     geometric[u, k] = ratio[k] * exp(digamma[k])
                 row_means[u] = total(mean)
-                # What is left of the bound are logarithms: a log(z / rate) - log(rising), and those of b
+                # The bound also has the logarithms a log(z / rate) - log(rising) and a log(b)
                 bound = total(part) + shape_prior * sum_of_logs(ratio) - sum_of_logs(rising)
                 bound += constant + n * shape_prior * math.log(row_rate[u]) - row_rate[u] * row_means[u]
                 row_bounds[u] = bound
@@ -103,7 +103,11 @@ def _kernels(number: Any, exp: Callable[..., Any], log: Callable[..., Any]) -> G
     def extrapolate(start: int, stop: int, new: Floats, old: Floats, out: Floats, push: float, least: float) -> None:
         """Equivalent to out = np.maximum(new * (new / old) ** push, least), for positive numbers."""
         power, smallest = number(push), number(least)
-        new, old, out = new[start:stop], old[start:stop], out[start:stop]  # or it is not vectorised
+        new, old, out = (
+            new[start:stop],
+            old[start:stop],
+            out[start:stop],
+        )  # slices vectorise
         for i in range(len(out)):
             out[i] = max(new[i] * exp(power * log(new[i] / old[i])), smallest)
 

@@ -1,6 +1,7 @@
-"""The posterior of the number of sessions under the shifted negative binomial: sums over n of
+"""Cumulants of the number of sessions n under the shifted negative binomial.
 
-exp(n t + log h(y, n) - log n!) with h(y, n) = Gamma(y - n + n a) / (Gamma(n a) (y - n)!).
+They are sums over the terms exp(n t + log h(y, n) - log n!), where
+h(y, n) = Gamma(y - n + n a) / (Gamma(n a) (y - n)!).
 """
 
 import math
@@ -12,7 +13,7 @@ from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.special import log_gamma_and_digamma, log_rising, trigamma
 from dcpf.kernels.sums import NEGLIGIBLE, cumulants_of_terms
 
-KEPT = 256  # terms that are computed once for a count and serve every rate
+KEPT = 256  # terms of a count that are computed once, for all rates
 _LONGEST = 4096  # no window is longer
 
 Floats = NDArray[np.float64]
@@ -30,9 +31,9 @@ def log_term(y: float, n: float, a: float) -> tuple[float, float]:
 
 @step
 def log_term_from(y: float, n: float, d: float, a: float, t: float) -> tuple[float, float]:
-    """(how much larger the term of n + d is than that of n, with d t; the m of n + d), for large n and y.
+    """(the log term of n + d less that of n, with d t; the m of n + d), for large n and y.
 
-    By differences, since the terms themselves have lost too many digits.
+    The difference is computed directly, since subtracting the terms would cancel too many digits.
     """
     step = log_rising(y - n + n * a, d * (a - 1.0)) - log_rising(y - n + 1.0, -d)
     step -= log_rising(n * a, d * a) + log_rising(n + 1.0, d)
@@ -60,7 +61,7 @@ def slope_and_curvature(y: float, n: float, a: float) -> tuple[float, float]:
 def mode_and_width(y: float, t: float, a: float) -> tuple[float, float]:
     """(where n t + log h(y, n) - log n! is largest, up to a tenth of the width there; that width)."""
     low, high = 1.0, y
-    n = 0.5 * KEPT  # where it matters, the mode is about here or further on
+    n = 0.5 * KEPT  # wide sums have their mode around here or further on
     width = 1.0
     for _ in range(200):
         slope, curvature = slope_and_curvature(y, n, a)
@@ -123,7 +124,7 @@ def small_cumulants(start: int, stop: int, counts: NDArray[np.int64], t: Floats,
                     out[i, k],
                 )
                 continue
-            out[i, k, 0] = np.nan  # the terms that count reach beyond those kept
+            out[i, k, 0] = np.nan  # more than KEPT terms matter
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""exp, log and the gamma function's relatives, written so that a loop over them vectorises."""
+"""exp, log and functions related to the gamma function, written so that loops over them vectorise."""
 
 import math
 
@@ -61,8 +61,8 @@ def fast_log(x: float) -> float:
     return exponent * _LN2_HIGH + (f - (0.5 * f * f - s * (0.5 * f * f + 2.0 * z * r)) + exponent * _LN2_LOW)
 
 
-# In float32 twice as many numbers go through the processor at a time, and shorter series do. A constant that is not a
-# float32 would turn the whole into float64.
+# In float32 a vector holds twice as many numbers, and shorter series suffice. A float64 constant would turn all of it
+# into float64.
 _LOG2_E_SINGLE = np.float32(1.442695)
 _LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ROUNDER_SINGLE = np.float32(12582912.0)  # 1.5 * 2**23
@@ -110,7 +110,7 @@ def fast_log_single(x: np.float32) -> np.float32:
 
 @step
 def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
-    """What asymptotic series add to the leading terms, for z = 1 / inverse >= 8.
+    """The asymptotic series without their leading terms, for z = 1 / inverse >= 8.
 
     (Psi(z) - log z, log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2)
     """
@@ -132,8 +132,8 @@ def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
 
 @step
 def log_gamma_and_digamma(x: float) -> tuple[float, float]:
-    """(log Gamma(x), Psi(x)) for x > 0, sharing their logarithm; NaN for any other x."""
-    if not x > 0.0:  # nor a loop as long as x is negative
+    """(log Gamma(x), Psi(x)) for x > 0, with one logarithm for both; NaN for any other x."""
+    if not x > 0.0:  # without this, a negative x would loop for long
         return math.nan, math.nan
     product = 1.0
     slope = 0.0
@@ -156,7 +156,7 @@ def log_rising(x: float, m: float) -> float:
     Equivalent to gammaln(x + m) - gammaln(x) in exact arithmetic.
     """
     shift = 0.0
-    while x < 8.0 or x + m < 8.0:  # at most some steps where x is small; none where cancellation threatens
+    while x < 8.0 or x + m < 8.0:  # a few steps for small x, none where cancellation threatens
         shift -= math.log((x + m) / x)
         x += 1.0
     z = x + m

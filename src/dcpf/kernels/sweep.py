@@ -1,4 +1,4 @@
-"""The local step q(N, C): one pass by users, one by items, nothing of size entries x components."""
+"""The local step q(N, C): one pass by users and one by items, without arrays of size entries x components."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from dcpf.kernels.compile import kernel, step, summing_step
 from dcpf.kernels.posterior import Doubles, Floats, PosteriorTable, log_rates, look_up
 from dcpf.kernels.special import fast_log
 
-# In float32 and in float64: a rate is no less, and E[n] / rate no more. Asked for in a kernel, they compile slowly.
+# In float32 and in float64: the least rate, and the largest E[n] / rate. np.finfo compiles slowly inside a kernel.
 _SMALLEST = tuple(float(np.finfo(dtype).tiny) for dtype in (np.float32, np.float64))
 LARGEST = tuple(1e-3 * float(np.finfo(dtype).max) for dtype in (np.float32, np.float64))
 
@@ -17,23 +17,23 @@ LARGEST = tuple(1e-3 * float(np.finfo(dtype).max) for dtype in (np.float32, np.f
 class Entries(NamedTuple):
     """The stored counts by rows: entry e of row u has indptr[u] <= e < indptr[u + 1].
 
-    In a fit they stand by count within a row, so that those of 1, which need no table, are together.
+    In a fit, each row is sorted by count, so that the counts of 1, which need no table, come first.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    codes: NDArray[np.int32]  # which of the distinct counts
-    place: NDArray[np.int32]  # where the entry stands in the order by columns
+    codes: NDArray[np.int32]  # of the distinct counts, ascending
+    place: NDArray[np.int32]  # of the entry in the order by columns
 
 
 class Columns(NamedTuple):
-    """The stored entries by columns: those of column i stand at indptr[i] to indptr[i + 1], rows ascending."""
+    """The stored entries by columns: indptr[i] <= e < indptr[i + 1] for entry e of column i, rows ascending."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
 
 
-# What a user adds to what all share, in this order.
+# A user's contributions to the sums over all users, in this order.
 LOG_EVIDENCE, SESSIONS, SHAPE, LOWEST, HIGHEST = range(5)
 TALLIES = 5
 
@@ -47,8 +47,8 @@ def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: Floats)
     zero, smallest = eW.dtype.type(0.0), eW.dtype.type(_SMALLEST[eW.itemsize // 8])
     last = len(items) - 1
     for j in range(0, len(items), 4):
-        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)  # the last item again where none is left
-        # Unsigned, since a negative index would count from the end: to ask takes time
+        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)  # the last item again at the end
+        # Unsigned, which spares the check for a negative index
         i0, i1, i2, i3 = np.uint32(items[j]), np.uint32(items[j1]), np.uint32(items[j2]), np.uint32(items[j3])
         s0, s1, s2, s3 = zero, zero, zero, zero
         for k in range(eW.shape[1]):
@@ -79,7 +79,7 @@ def add_weighted_rows(weights: Floats, rows: NDArray[np.int32], factors: Floats,
 
 @summing_step
 def sum_of_logs(lam: Floats) -> float:
-    """Equivalent to sum(log(lam)); NaN where a rate is not finite. In float32 there is one logarithm for four."""
+    """Equivalent to sum(log(lam)); NaN where a rate is not finite. In float32 one logarithm serves four rates."""
     total, done = 0.0, 0
     if lam.itemsize == 4:
         n = len(lam) // 4
@@ -104,7 +104,7 @@ def sweep_users(
     shape_prior: float,
     out: tuple[Floats, Floats, Doubles],
 ) -> None:
-    """q(n) at the entries of each user, and the shapes of q(W) that follow from it.
+    """q(n) at the entries of each user, and the shapes of q(W) that follow.
 
     factors = (eW, eH), out = (shape, ratio, tallies): with lam = eW[u] . eH[i] at a stored entry (u, i),
         ratio[place[entry]] = E[n_ui] / lam, in the order by columns
@@ -124,7 +124,7 @@ def sweep_users(
         items, codes, place = entries.indices[begin:end], entries.codes[begin:end], entries.place[begin:end]
         count = len(items)
         rates(eW, u, eH, items, lam)
-        # Counts are ascending: those of 1, where n = 1, need the sum of their log Z alone
+        # Counts of 1 come first: n = 1 there, and only the sum of log Z is needed
         ones = 0
         while ones < count and codes[ones] < table.own < len(table.slope):
             mean[ones] = 1.0
@@ -135,7 +135,7 @@ def sweep_users(
         tallies[u, SESSIONS], tallies[u, SHAPE] = sessions + ones, shapes
         tallies[u, LOWEST], tallies[u, HIGHEST] = lowest, highest
         for j in range(count):
-            weights[j] = mean[j]  # in the precision of the factors, in which to divide takes half as long
+            weights[j] = mean[j]  # in the precision of the factors, in which dividing is faster
         for j in range(count):
             weights[j] = min(weights[j] / lam[j], largest)
         add_weighted_rows(weights, items, eH, share)
@@ -155,7 +155,7 @@ def sweep_items(
     shape_prior: float,
     shape: Floats,
 ) -> None:
-    """The shapes of q(H) as these users have it: shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
+    """The shapes of q(H) by these users: shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
     eW, eH = factors
     share = np.empty(eW.shape[1])
     for i in range(start, stop):

@@ -1,6 +1,6 @@
-"""The posterior of the number of sessions under the zero-truncated Poisson, by three forms of Touchard's polynomial.
+"""Cumulants of the number of sessions n under the zero-truncated Poisson, by three forms of Touchard's polynomial.
 
-Z = T_y(r) / y! with T_y(r) = sum_n S2(y, n) r^n. Which form is best depends on how r compares with the count y.
+Z = T_y(r) / y! with T_y(r) = sum_n S2(y, n) r^n. Which form is best depends on r / y.
 """
 
 import cmath
@@ -55,7 +55,7 @@ def by_dobinski(
 ) -> None:
     """Dobinski's formula, r <= y: T_y(r) = e^-r sum_k k^y r^k / k!, so that n's cumulants are k's less r.
 
-    The sum is bell-shaped around k = y / w with w e^w = y / r; where it is wide, every so-many-th term suffices.
+    The sum is bell-shaped around k = y / w with w e^w = y / r; where it is wide, every `stride`-th term suffices.
     """
     terms, k, weights = scratch
     logs, rises = kept
