@@ -77,7 +77,7 @@ def test_it_says_when_it_compiles_and_makes_no_list_to_suggest_commands(
     assert "dcpf explain" in result.stdout
     assert "Compiling" not in result.stderr  # which was done for the model
     kept = {"sweep_users": False, "learn_strengths": True}
-    monkeypatch.setattr("dcpf.kernels.jit.is_kept", lambda kernel: kept[kernel.__name__])
+    monkeypatch.setattr("dcpf.kernels.compile.is_cached", lambda kernel: kept[kernel.__name__])
     assert "Compiling" in run("fit", plays, "-o", tmp_path / "m", *LEAN).stderr
     kept = {"sweep_users": True, "learn_strengths": False}
     assert "Compiling" not in run("fit", plays, "-o", tmp_path / "m", *LEAN, "--neighbors", 0).stderr

@@ -8,9 +8,8 @@ from scipy import sparse
 import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.gammas import GammaPosterior
-from dcpf.inference.updates import update_factors
+from dcpf.inference.posterior import sessions_at
 from dcpf.kernels.threads import Threads
 from dcpf.simulation import listening_data
 
@@ -33,8 +32,7 @@ def one_step(
     eW, eH = (np.exp(digamma(q.shape)) / (q.row_rate[:, None] + q.column_rate) for q in (W, H))
     data = Rows.from_matrix(counts)
     with Threads(1) as threads:
-        users, items = (update_factors(q, prior, threads) for q in (W, H))
-        sessions = sessions_of(data, users, items, model.element_, threads)
+        sessions = sessions_at(data, (eW @ eH.T)[counts.nonzero()], model.element_, threads)
     dense = np.zeros(counts.shape)
     dense[np.repeat(np.arange(counts.shape[0]), np.diff(data.by_user.indptr)), data.by_user.indices] = sessions
     shape = prior + eW * ((dense / (eW @ eH.T)) @ eH)

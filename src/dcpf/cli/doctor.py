@@ -87,7 +87,7 @@ def _problem(model: Path) -> Exception | None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from dcpf.kernels.jit import nowhere_to_keep
+    from dcpf.kernels.compile import cache_warning
 
     screen = console()
     cache, machine = found["compiled code"], found["machine"]
@@ -97,7 +97,7 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
     state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
     files = plural(cache["files"], "file")
-    there = f"{files}, {size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
+    there = f"{files}, {size(cache['bytes'])}, {state}" if cache["folders"] else cache_warning()
     screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:
         screen.print(f"{'':14} {plain(folder)}", soft_wrap=True)

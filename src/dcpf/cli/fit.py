@@ -188,11 +188,11 @@ def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
 
 def _tell_compiling(model: "DCPF") -> None:
     """Say what is going on in the first seconds of a first fit."""
+    from dcpf.kernels.compile import is_cached
     from dcpf.kernels.excitation import learn_strengths
-    from dcpf.kernels.jit import is_kept
     from dcpf.kernels.sweep import sweep_users
 
-    if not (is_kept(sweep_users) and (model.n_neighbors == 0 or is_kept(learn_strengths))):
+    if not (is_cached(sweep_users) and (model.n_neighbors == 0 or is_cached(learn_strengths))):
         console(stderr=True).print("Compiling, as in every first run: this may take half a minute", soft_wrap=True)
 
 

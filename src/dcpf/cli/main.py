@@ -72,8 +72,8 @@ class PlainErrors(TyperGroup):
 
 def _warn_of_compiling() -> None:
     """Say it if this command had to compile, and the next will have to as well."""
-    jit = sys.modules.get("dcpf.kernels.jit")
-    if jit is not None and (said := jit.nowhere_to_keep()):
+    jit = sys.modules.get("dcpf.kernels.compile")
+    if jit is not None and (said := jit.cache_warning()):
         remark(f"warning: {said}")
 
 

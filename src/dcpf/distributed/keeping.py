@@ -81,7 +81,7 @@ class Keeper:
         """Keep the position if it is time to, and in any case if it is told whether the fit has ended with it."""
         if ended is None and not self._checkpoint.due(position.number):
             return
-        if ended and not self._checkpoint.is_kept:
+        if ended and not self._checkpoint.is_cached:
             return  # nobody will go on from here
         folder = self._base / f"{position.number:06}"
         self._users.keep(folder.address)

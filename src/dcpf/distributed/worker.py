@@ -23,7 +23,6 @@ from dcpf.inference.data import Block, whole_block
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.inference.updates import GammaMoments, beyond, update_factors
-from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 
 Doubles = NDArray[np.float64]
@@ -191,8 +190,8 @@ def end(fit: str) -> None:
 
 
 def _factors(geometric: NDArray[np.floating], column_means: NDArray[np.float64]) -> GammaMoments:
-    """Item factors as they come over the wire, with rows that start lines of the cache."""
-    return GammaMoments(aligned_copy(geometric), np.empty(0), np.array(column_means), 0.0)
+    """Item factors as they come over the wire."""
+    return GammaMoments(np.array(geometric), np.empty(0), np.array(column_means), 0.0)
 
 
 def _keep(folder: Folder, number: int, W: dict[int, GammaPosterior]) -> None:

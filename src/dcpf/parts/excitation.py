@@ -27,7 +27,7 @@ from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
 from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
-    from dcpf.kernels.table import Table
+    from dcpf.kernels.posterior import PosteriorTable
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -204,7 +204,7 @@ def _learned(job: Learning) -> Excitation:
     which are strong. Only these stay, and their means expect as many sessions again.
     """
     from dcpf.inference.data import codes_of, distinct
-    from dcpf.inference.tabulate import Tables, natural
+    from dcpf.inference.posterior_tables import PosteriorTables
     from dcpf.kernels.strengths import learn_strengths
 
     matrix, settings, threads = job.blocks.whole(), job.settings, job.threads
@@ -219,8 +219,8 @@ def _learned(job: Learning) -> Excitation:
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
     others = sparse.csr_array((job.others(matrix), matrix.indices, matrix.indptr), shape=matrix.shape).tocsc().data
     counts = distinct(matrix.data)
-    coded, tables = (*columns, codes_of(counts, by_item.data)), Tables(counts, threads, learn_shape=False)
-    _, c = natural(job.element)
+    coded, tables = (*columns, codes_of(counts, by_item.data)), PosteriorTables(counts, threads, learn_shape=False)
+    _, c = job.element.natural
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
 
     def learned(means: sparse.csr_array, iterations: int) -> tuple[Excitation, NDArray[np.float32]]:
@@ -232,7 +232,7 @@ def _learned(job: Learning) -> Excitation:
         found = Excitation(no_sparse(items, items), mass, 0.5 * weight, scale, growth, _DISCOUNT)
         prior, limits, out = (_csr(means), found.prior_weights, mass), (iterations, _TOL), (strength, spans)
 
-        def attempt(table: "Table") -> tuple[float, float]:
+        def attempt(table: "PosteriorTable") -> tuple[float, float]:
             threads.run(learn_strengths, columns[0], coded, _csr(X), others, table, c, prior, limits, out)
             return float(spans[:, 0].min()), float(spans[:, 1].max())
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcpf.elements import Element
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_at
+from dcpf.inference.posterior import sessions_at
 from dcpf.kernels.threads import Threads
 from dcpf.serve.answers import Card, Curve, Law
 from dcpf.serve.loaded import Loaded

@@ -1,10 +1,10 @@
-"""exp, log and the gamma function's relatives, written so that a loop over them vectorises."""
+"""exp, log and functions related to the gamma function, written so that loops over them vectorise."""
 
 import math
 
 import numpy as np
 
-from dcpf.kernels.jit import bits_of_float, bits_of_single, float_of_bits, single_of_bits, step
+from dcpf.kernels.compile import step
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # the leading bits of log 2: a multiple of it by a small integer is exact
@@ -33,18 +33,18 @@ def fast_exp(x: float) -> float:
     s = s * r + 0.5
     s = s * r + 1.0
     s = s * r + 1.0
-    return s * float_of_bits((bits_of_float(shifted) << 52) + 0x3FF0000000000000)
+    return s * np.int64((np.float64(shifted).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
 
 
 @step
 def fast_log(x: float) -> float:
     """Equivalent to math.log(x) to 2 ulp for normal positive x."""
-    bits = bits_of_float(x)
+    bits = np.float64(x).view(np.int64)
     # The exponent is taken so that the mantissa lies in [sqrt(1/2), sqrt(2)), and becomes a float64 by way of the
     # low bits of 2**52, since there is no vector instruction for that.
     biased = (bits - 0x3FE6A09E667F3BCD + 0x3FF0000000000000) & 0x7FF0000000000000
-    m = float_of_bits(bits - biased + 0x3FF0000000000000)
-    exponent = float_of_bits((biased >> 52) | 0x4330000000000000) - 4503599627371519.0  # 2**52 + 1023
+    m = np.int64(bits - biased + 0x3FF0000000000000).view(np.float64)
+    exponent = np.int64((biased >> 52) | 0x4330000000000000).view(np.float64) - 4503599627371519.0  # 2**52 + 1023
     f = m - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -61,8 +61,8 @@ def fast_log(x: float) -> float:
     return exponent * _LN2_HIGH + (f - (0.5 * f * f - s * (0.5 * f * f + 2.0 * z * r)) + exponent * _LN2_LOW)
 
 
-# In float32 twice as many numbers go through the processor at a time, and shorter series do. A constant that is not a
-# float32 would turn the whole into float64.
+# In float32 a vector holds twice as many numbers, and shorter series suffice. A float64 constant would turn all of it
+# into float64.
 _LOG2_E_SINGLE = np.float32(1.442695)
 _LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ROUNDER_SINGLE = np.float32(12582912.0)  # 1.5 * 2**23
@@ -88,16 +88,16 @@ def fast_exp_single(x: np.float32) -> np.float32:
     s = s * r + _HALF
     s = s * r + _ONE
     s = s * r + _ONE
-    return s * single_of_bits((bits_of_single(shifted) << 23) + 0x3F800000)
+    return s * np.int32((np.float32(shifted).view(np.int32) << 23) + 0x3F800000).view(np.float32)
 
 
 @step
 def fast_log_single(x: np.float32) -> np.float32:
     """Equivalent to np.log(x) to 2 ulp of a float32 for normal positive x."""
-    bits = bits_of_single(x)
+    bits = np.float32(x).view(np.int32)
     biased = (bits - 0x3F3504F3 + 0x3F800000) & 0x7F800000
-    f = single_of_bits(bits - biased + 0x3F800000) - _ONE
-    exponent = single_of_bits((biased >> 23) | 0x4B000000) - _EXPONENT_SINGLE
+    f = np.int32(bits - biased + 0x3F800000).view(np.float32) - _ONE
+    exponent = np.int32((biased >> 23) | 0x4B000000).view(np.float32) - _EXPONENT_SINGLE
     s = f / (_TWO + f)
     z = s * s
     r = _NINTH
@@ -110,7 +110,7 @@ def fast_log_single(x: np.float32) -> np.float32:
 
 @step
 def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
-    """What asymptotic series add to the leading terms, for z = 1 / inverse >= 8.
+    """The asymptotic series without their leading terms, for z = 1 / inverse >= 8.
 
     (Psi(z) - log z, log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2)
     """
@@ -132,8 +132,8 @@ def digamma_and_log_gamma_tails(inverse: float) -> tuple[float, float]:
 
 @step
 def log_gamma_and_digamma(x: float) -> tuple[float, float]:
-    """(log Gamma(x), Psi(x)) for x > 0, sharing their logarithm; NaN for any other x."""
-    if not x > 0.0:  # nor a loop as long as x is negative
+    """(log Gamma(x), Psi(x)) for x > 0, with one logarithm for both; NaN for any other x."""
+    if not x > 0.0:  # without this, a negative x would loop for long
         return math.nan, math.nan
     product = 1.0
     slope = 0.0
@@ -156,7 +156,7 @@ def log_rising(x: float, m: float) -> float:
     Equivalent to gammaln(x + m) - gammaln(x) in exact arithmetic.
     """
     shift = 0.0
-    while x < 8.0 or x + m < 8.0:  # at most some steps where x is small; none where cancellation threatens
+    while x < 8.0 or x + m < 8.0:  # a few steps for small x, none where cancellation threatens
         shift -= math.log((x + m) / x)
         x += 1.0
     z = x + m

@@ -1,11 +1,11 @@
-"""What an element distribution is: the law of the number of plays x >= 1 in one session.
+"""The interface of an element distribution: the law of the number of plays x >= 1 in one session.
 
 Every element is a power series f(z) = f_1 z + f_2 z^2 + ... with f_1 = 1 and P(x) = f_x p^x / f(p). Then
 h(y, n) = [z^y] f(z)^n, c(theta) = log f(exp(theta)), and a count y made of n sessions has
 p(y | n) = exp(y theta - n c(theta)) h(y, n).
 
-A new element is one file in this folder (or anywhere that is imported): a frozen dataclass that derives from
-`Element`, with a name, c, log_h, mean, variance and a sampler. The rest is derived from these.
+To add an element, write one file in this folder, or in any module that you import: a frozen dataclass that derives
+from `Element` and has a name, c, log_h, mean, variance and a sampler. The rest is derived from these.
 """
 
 import dataclasses
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from dcpf.kernels.threads import Threads
@@ -38,15 +37,15 @@ class Totals(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Element(ABC):
-    """An element distribution with its parameters. Parameters at an end of their range are a limit."""
+    """An element distribution with its parameters. A parameter at an end of its range makes it a limit."""
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     p_max: ClassVar[float] = 1.0
     has_shape: ClassVar[bool] = False
-    """Whether there is a second parameter, learned from Totals.shape."""
+    """Whether the element has a second parameter, learned from Totals.shape."""
     ranges: ClassVar[dict[str, tuple[float, float]]] = {}
-    """The smallest and largest value of parameters other than p, where they may not have any positive one."""
+    """The range of each parameter other than p that may not take every positive value."""
 
     p: float
 
@@ -63,12 +62,12 @@ class Element(ABC):
                 f"found {self.p!r}"
             )
 
-    # -- what an element says of itself ------------------------------------------------------------------
+    # -- to be defined by each element ----------------------------------------------------------------------
 
     @classmethod
     @abstractmethod
     def default(cls) -> Self:
-        """Where learning starts when the element is given by name."""
+        """The element at which learning starts when the user gives a name."""
 
     @property
     @abstractmethod
@@ -95,18 +94,18 @@ class Element(ABC):
 
     @property
     def count_step(self) -> float | None:
-        """How far apart in log y tabulated large counts may lie for those between them to be interpolated.
+        """The spacing in log y of tabulated large counts, between which other counts are interpolated.
 
-        None where log Z_y(r) is not smooth in log y: then every distinct count has a table of its own.
+        None where log Z_y(r) is not smooth in log y: every distinct count then has polynomials of its own.
         """
         return None
 
     @property
     def rate_step(self) -> float:
-        """How far apart in log r tabulated rates may lie: 0.375 gives nine digits where n is a sum of coin flips."""
+        """The spacing of tabulated rates in log r. 0.375 gives nine digits where n is a sum of coin flips."""
         return 0.375
 
-    # -- what follows from it ----------------------------------------------------------------------------
+    # -- derived from the above --------------------------------------------------------------------------
 
     @property
     def theta(self) -> float:
@@ -114,8 +113,13 @@ class Element(ABC):
         return math.log(self.p) if self.p > 0.0 else -math.inf
 
     @property
+    def natural(self) -> tuple[float, float]:
+        """theta and c; 0 and 0 in a limit, whose posterior does without them."""
+        return (0.0, 0.0) if self.limit else (self.theta, self.c)
+
+    @property
     def limit(self) -> Limit | None:
-        """Which Poisson factorization this element has become, if any."""
+        """The kind of Poisson factorization at this end of the parameters' range, or None inside the range."""
         if self.c == -math.inf:
             return "raw"
         return "binary" if self.c == math.inf else None
@@ -144,7 +148,7 @@ class Element(ABC):
         return cast(Floats, np.exp(self.log_pmf(x)))
 
     def marginal_pmf(self, rate: float, largest: int) -> Floats:
-        """P(y) for y = 0 .. largest when sessions come at this rate, by Panjer's recursion.
+        """P(y) for y = 0 .. largest, for sessions at this rate, by Panjer's recursion.
 
         g(0) = exp(-rate), g(y) = (rate / y) sum_x x f(x) g(y - x).
         """
@@ -155,7 +159,7 @@ class Element(ABC):
         x = np.arange(1, largest + 1, dtype=np.float64)
         weighted = x * self.pmf(x)
         g = np.zeros(largest + 1)
-        g[0] = 1.0  # the whole is scaled by exp(log_scale), so that neither end leaves the range of a float
+        g[0] = 1.0  # g is scaled by exp(-log_scale) to stay within the range of a float
         log_scale = -rate
         for y in range(1, largest + 1):
             g[y] = rate / y * np.dot(weighted[:y], g[y - 1 :: -1])
@@ -170,17 +174,18 @@ class Element(ABC):
             return dataclasses.replace(self, p=0.0)
         return dataclasses.replace(self, p=self._p_with_mean(totals.counts / totals.sessions))
 
-    def beyond(self, before: Self, push: float) -> Self:
-        """The element that lies beyond this one, seen from `before`, by `push` of the way between them.
+    def extrapolate(self, before: Self, push: float) -> Self:
+        """Extrapolate from `before` through this element, by `push` times the distance between them.
 
-        The way is measured in logarithms, for p in those of the odds p / (p_max - p). It never leads to an end of the
-        range, nor further than by a factor e.
+        Distances are those of logarithms; for p, of the log odds log(p / (p_max - p)). The answer is never a limit,
+        and no parameter changes by more than a factor e.
         """
         if self.limit is not None or before.limit is not None:
             return self
         old, ends = before.parameters, {"p": self.p_max}
         moved = {
-            name: _beyond(value, old[name], ends.get(name, math.inf), push) for name, value in self.parameters.items()
+            name: _extrapolate(value, old[name], ends.get(name, math.inf), push)
+            for name, value in self.parameters.items()
         }
         for name, (least, most) in self.ranges.items():
             moved[name] = min(max(moved[name], least), most)
@@ -188,6 +193,8 @@ class Element(ABC):
         return self if found.limit is not None else found
 
     def _p_with_mean(self, mean: float) -> float:
+        from scipy.optimize import brentq  # takes a while to import
+
         def p_of(u: float) -> float:
             if math.isinf(self.p_max):
                 return math.exp(u)
@@ -206,13 +213,16 @@ class Element(ABC):
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:
-        """q(n) for each count (rows) at each log rate t = log r, ascending (columns): the last axis is
+        """Cumulants of q(n) for each count (first axis) at each log rate t = log r, ascending (second axis).
 
-        log Z - (t + log h(y, 1)), E[n] - 1, Var[n] and the third cumulant of n, followed for an element with
-        a shape by d log Z / d log(shape) and its first three derivatives in t.
+        The last axis is log Z - (t + log h(y, 1)), E[n] - 1, Var[n] and the third cumulant of n. An element with a
+        shape adds d log Z / d log(shape) and its first three derivatives in t.
         """
-        del threads  # for elements that bring a kernel of their own
-        return np.stack([self._cumulants_of(int(y), log_rates) for y in counts])
+        del threads  # for elements with a kernel of their own
+        out = np.empty((len(counts), len(log_rates), 4))
+        for row, y in zip(out, counts.tolist(), strict=True):
+            row[:] = self._cumulants_of(y, log_rates)
+        return out
 
     def expected_sessions(self, counts: NDArray[np.integer], rates: Floats) -> Floats:
         """E[n] behind each count, whose sessions come at this rate: summed term by term, for a few thousand counts.
@@ -249,7 +259,7 @@ class Element(ABC):
         return np.stack([log_z - line, mean - 1.0, (weights * d**2).sum(1), (weights * d**3).sum(1)], axis=1)
 
     def _window(self, y: int, t: Floats) -> Floats:
-        """Session numbers that carry the sum for a large count: all near the largest term or every k-th of them."""
+        """The n to sum over for a large count: all around the largest term, or every k-th of them."""
 
         def slope(n: Floats) -> Floats:  # from n to n + 1; falls with n
             step = self.log_h(np.float64(y), n + 1.0) - self.log_h(np.float64(y), n)
@@ -269,16 +279,16 @@ class Element(ABC):
         return np.asarray(low[:, None] + stride[:, None] * np.arange(-reach, reach + 1.0), dtype=np.float64)
 
 
-def _beyond(new: float, old: float, end: float, push: float) -> float:
-    """What lies beyond `new` in the logarithm, or if the range has an end, in that of new / (end - new)."""
+def _extrapolate(new: float, old: float, end: float, push: float) -> float:
+    """Extrapolate in the logarithm or, if the range has an end, in log(new / (end - new))."""
     if math.isinf(end):
         return new * math.exp(max(-1.0, min(1.0, push * (math.log(new) - math.log(old)))))
-    odds = _beyond(new / (end - new), old / (end - old), math.inf, push)
+    odds = _extrapolate(new / (end - new), old / (end - old), math.inf, push)
     return end * odds / (1.0 + odds)
 
 
 def no_repeats(totals: Totals) -> bool:
-    """Whether each count is one session, to rounding: then the raw limit is the answer."""
+    """Whether every play is a session of its own, to rounding: refitting then gives the raw limit."""
     return bool(totals.counts - totals.sessions <= 8.0 * np.finfo(np.float64).eps * totals.counts)
 
 
@@ -286,8 +296,14 @@ def _all_sessions(y: int, rows: int) -> Floats:
     return np.tile(np.arange(1.0, y + 1.0), (rows, 1))
 
 
+def add_up(draws: NDArray[np.integer], sessions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of the draws of each entry, where entry i has the next sessions[i] draws."""
+    ends = np.concatenate([[0], np.cumsum(draws)])[np.cumsum(sessions.ravel())]
+    return np.diff(ends, prepend=0).reshape(sessions.shape).astype(np.int64)
+
+
 def get(element: "str | Element") -> Element:
-    """The element of this name, or the element itself."""
+    """The default element of this name; an element is returned as it is."""
     if isinstance(element, Element):
         return element
     if not isinstance(element, str):

@@ -1,4 +1,4 @@
-"""From an element to the table that the sweep looks up."""
+"""Tables of the posterior of the number of sessions, made from an element."""
 
 import math
 from collections.abc import Callable
@@ -8,40 +8,42 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dcpf.elements import Element
-from dcpf.kernels.table import POINTS, Table, hermite_polynomials
+from dcpf.kernels.posterior import POINTS, PosteriorTable
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Span = tuple[float, float]
 
-_OWN = 64  # counts up to here have polynomials of their own
-# How far beyond the log rates that are asked for a table reaches: less where it is made anew in each iteration
+_OWN = 64  # counts up to this one have polynomials of their own
+# The margin of a table around the log rates that are asked for: less where it is made anew in each iteration
 _MARGIN, _MARGIN_IF_MOVING = 3.0, 1.0
-_SINGLE = 2.0  # times as long are its steps where rates are float32s: seven digits instead of nine
+_SINGLE = 2.0  # steps are so many times longer where rates are float32: seven digits instead of nine
 
 
-class Tables:
-    """The tables of one set of distinct counts: made when the element's shape or the range of rates asks for it.
+class PosteriorTables:
+    """The current table of a set of distinct counts. A new one is made when the shape or the range of rates changes.
 
-    What a table says of a count at a rate depends on the element, the count and the rate alone, never on the
-    other counts or on how far the table reaches.
+    The values for a count at a rate depend on the element, the count and the rate alone, never on the other counts or
+    the range of the table.
     """
 
     def __init__(self, counts: Counts, threads: Threads, *, learn_shape: bool) -> None:
         self.counts = counts
         self._threads = threads
         self._learn_shape = learn_shape
-        self._table: Table | None = None
+        self._table: PosteriorTable | None = None
         self._key: object = None
         self._layouts: dict[float | None, _Layout] = {}
 
-    def run(self, element: Element, span: Span, attempt: Callable[[Table], Span], *, single: bool = False) -> Span:
-        """Run `attempt` with a table that reaches over all log rates at which it looks a count up.
+    def run(
+        self, element: Element, span: Span, attempt: Callable[[PosteriorTable], Span], *, single: bool = False
+    ) -> Span:
+        """Run `attempt` with a table that covers all log rates it looks up, and return the range of these.
 
-        `span` is where these are expected, `single` whether they come from float32s, and `attempt` says where they
-        were (from infinity to minus infinity if there were none); if that is elsewhere, it is run again with a table
-        that reaches there. No table reaches rates that are not finite: what was found with them is not either.
+        `span` is the expected range, and `single` says whether rates are float32. `attempt` returns the range that it
+        looked up, (inf, -inf) for none; if the table did not cover it, `attempt` runs again with a larger table. No
+        table covers rates that are not finite: the results are not finite then.
         """
         while True:
             table = self.covering(element, span, single=single)
@@ -52,8 +54,8 @@ class Tables:
                 return found
             span = (min(span[0], found[0]), max(span[1], found[1]))
 
-    def covering(self, element: Element, span: Span, *, single: bool = False) -> Table:
-        """A table for the log rates of this span, which are float32s or not."""
+    def covering(self, element: Element, span: Span, *, single: bool = False) -> PosteriorTable:
+        """A table that covers the log rates of this span; `single` says whether they come from float32."""
         shape = [value for name, value in element.parameters.items() if name != "p"]  # p only shifts the log rates
         key = (type(element), element.limit, shape, single)
         same = key == self._key
@@ -62,8 +64,8 @@ class Tables:
             self._key = key
         return self._table
 
-    def _make(self, element: Element, span: Span, single: bool, old: Table | None) -> Table:
-        """A new table; what an old one of the same element knows is taken over."""
+    def _make(self, element: Element, span: Span, single: bool, old: PosteriorTable | None) -> PosteriorTable:
+        """A new table, which takes over the polynomials of an old one for the same shape."""
         y = self.counts.astype(np.float64)
         if element.limit is not None:
             raw = element.limit == "raw"
@@ -77,7 +79,7 @@ class Tables:
         shape_polynomials = np.empty_like(polynomials) if learn_shape else np.empty((0, 0, 8))
         intercept = element.log_h(y, np.ones_like(y))
         own, kept = intercept[layout.own : layout.large], range(0)
-        if old is not None and not learn_shape:  # a moving shape leaves nothing worth keeping
+        if old is not None and not learn_shape:  # a learned shape moves in every iteration
             kept = range(max(start, old.start), min(stop, old.start + old.polynomials.shape[1]))
         missing = [range(start, kept.start), range(kept.stop, stop)] if kept else [range(start, stop)]
         if old is not None and kept:
@@ -86,13 +88,12 @@ class Tables:
         for piece in filter(len, missing):
             log_rates = step * np.arange(piece.start, piece.stop + 1, dtype=np.float64)
             values = element.cumulants(layout.tabulated, log_rates, self._threads)
-            where, rows = slice(piece.start - start, piece.stop - start), len(layout.tabulated)
-            # In one thread: to wake another one takes longer
-            hermite_polynomials(0, rows, values[..., :4], step, polynomials[:, where])
+            where = slice(piece.start - start, piece.stop - start)
+            polynomials[:, where] = hermite_polynomials(values[..., :4], step)
             polynomials[: len(own), where, 0] += own[:, None]
             if learn_shape:
-                hermite_polynomials(0, rows, values[..., 4:], step, shape_polynomials[:, where])
-        return Table(
+                shape_polynomials[:, where] = hermite_polynomials(values[..., 4:], step)
+        return PosteriorTable(
             slope=np.ones_like(y),
             intercept=intercept,
             own=layout.own,
@@ -111,32 +112,46 @@ class Tables:
         return self._layouts[step]
 
 
-def natural(element: Element) -> tuple[float, float]:
-    """theta and c of the element; 0 and 0 in a limit, whose tables do without them."""
-    return (0.0, 0.0) if element.limit else (element.theta, element.c)
+def hermite_polynomials(values: Floats, step: float) -> Floats:
+    """Coefficients in x = (t - t_k) / step of the degree-7 polynomials through f and three derivatives at the nodes.
+
+    `values` is (counts, nodes, 4), with derivatives in t; the answer is (counts, nodes - 1, 8).
+    """
+    taylor = values * step ** np.arange(4.0) / (1.0, 1.0, 2.0, 6.0)
+    a0, a1, a2, a3 = np.moveaxis(taylor[:, :-1], -1, 0)
+    f, d1, d2, d3 = np.moveaxis(taylor[:, 1:], -1, 0)
+    # The Taylor coefficients at x = 1, less what the lower four coefficients contribute there
+    f, d1, d2, d3 = f - (a0 + a1 + a2 + a3), d1 - (a1 + 2.0 * a2 + 3.0 * a3), d2 - (a2 + 3.0 * a3), d3 - a3
+    higher = (
+        35.0 * f - 15.0 * d1 + 5.0 * d2 - d3,
+        -84.0 * f + 39.0 * d1 - 14.0 * d2 + 3.0 * d3,
+        70.0 * f - 34.0 * d1 + 13.0 * d2 - 3.0 * d3,
+        -20.0 * f + 10.0 * d1 - 4.0 * d2 + d3,
+    )
+    return np.stack([a0, a1, a2, a3, *higher], axis=-1)
 
 
-def _covers(table: Table, low: float, high: float) -> bool:
+def _covers(table: PosteriorTable, low: float, high: float) -> bool:
     """Whether every looked-up log rate from low to high lies within the table."""
     if table.own == len(table.slope) or low > high:
         return True
     return table.start * table.step <= low and high <= (table.start + table.polynomials.shape[1]) * table.step
 
 
-def _straight_lines(slope: Floats, intercept: Floats) -> Table:
+def _straight_lines(slope: Floats, intercept: Floats) -> PosteriorTable:
     none, nothing, last = np.empty((0, 0, 8)), np.zeros(0, dtype=np.int32), len(slope)
-    return Table(slope, intercept, last, last, nothing, np.zeros((0, POINTS)), 1.0, 0, none, none)
+    return PosteriorTable(slope, intercept, last, last, nothing, np.zeros((0, POINTS)), 1.0, 0, none, none)
 
 
 class _Layout:
-    """Which counts are tabulated, and how each distinct count of the data is made up of them.
+    """Which counts are tabulated, and how the others are interpolated between them.
 
-    y = 1 needs no table. Counts up to _OWN, and all where `step` is None, are tabulated themselves. The others
-    are interpolated in log y between tabulated counts that lie `step` apart, by Lagrange's formula.
+    y = 1 needs no table. Counts up to _OWN are tabulated, and all counts if `step` is None. The others are
+    interpolated in log y between tabulated counts `step` apart, by Lagrange's formula.
     """
 
     def __init__(self, counts: Counts, step: float | None) -> None:
-        # Small steps start higher up, where neighbours on the lattice are different whole numbers.
+        # Smaller steps start at larger counts, where neighbours on the lattice are distinct integers.
         largest_own = math.inf if step is None else max(_OWN, math.ceil(4.0 / step))
         self.own, self.large = np.searchsorted(counts, [1, largest_own], side="right").tolist()
         self.tabulated = counts[self.own : self.large]
@@ -156,7 +171,7 @@ class _Layout:
 
 
 def _lagrange_weights(nodes: Floats, x: Floats) -> Floats:
-    """Row by row, the weights of the values at the nodes in the interpolating polynomial at x."""
+    """For each row, the weights that interpolate values at the nodes to x."""
     weights = np.ones_like(nodes)
     for i in range(POINTS):
         for j in range(POINTS):

@@ -10,7 +10,7 @@ import pytest
 from numba.core import event
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels.elementary import trigamma
+from dcpf.kernels.special import trigamma
 
 _compiled: Any = numba.njit  # not kept on disk, so that it is compiled each time
 
@@ -39,7 +39,7 @@ def collecting(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 def test_a_step_says_that_python_cannot_call_it() -> None:
-    with pytest.raises(TypeError, match="trigamma is a step of compiled kernels, which alone can call it"):
+    with pytest.raises(TypeError, match="trigamma can only be called from compiled kernels"):
         trigamma(1.0)
     assert compiled(trigamma)(1.0) == pytest.approx(np.pi**2 / 6.0)
 

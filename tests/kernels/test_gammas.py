@@ -7,14 +7,12 @@ import pytest
 from scipy import special
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels import gamma
-from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
+from dcpf.kernels import gammas
+from dcpf.kernels.gammas import BLOCK, gamma_kernels, gamma_means
 from dcpf.kernels.threads import Threads
 
-log_of_product = compiled(gamma.log_of_product)
-log_of_singles = compiled(gamma.log_of_singles)
-row_totals = compiled(gamma.row_totals)
-single_totals = compiled(gamma.single_totals)
+sum_of_logs = compiled(gammas.sum_of_logs)
+total = compiled(gammas.total)
 
 PRIOR = 0.3
 
@@ -26,25 +24,24 @@ def posterior(rows, n, dtype, seed=0):
     return shape, rng.gamma(2.0, 1.0, rows), rng.gamma(2.0, 10.0, n)
 
 
-def moments(shape, b, s, prior=PRIOR, n_jobs=1, kernel=gamma_moments):
+def moments(shape, b, s, prior=PRIOR, n_jobs=1):
     rows, n = shape.shape
     blocks = -(-rows // BLOCK)
     geometric = np.empty_like(shape)
     sums = np.zeros((blocks, n)), np.empty(rows), np.empty(rows)
     with Threads(n_jobs) as threads:
-        threads.run(kernel, blocks, shape, b, s, prior, geometric, sums)
+        threads.run(gamma_kernels(shape.dtype).moments, blocks, shape, b, s, prior, geometric, sums)
     return geometric, *sums
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 100])
 @pytest.mark.parametrize("rows", [1, BLOCK, BLOCK + 1])
-def test_moments_are_those_of_gamma_distributions(dtype, n, rows):
-    shape, b, s = posterior(rows, n, dtype)
+def test_moments_are_those_of_gamma_distributions(n, rows):
+    shape, b, s = posterior(rows, n, np.float64)
     geometric, block_means, row_means, row_bounds = moments(shape, b, s)
     wide, rate, a = shape.astype(np.float64), b[:, None] + s, PRIOR
     digamma = special.digamma(wide)
-    np.testing.assert_allclose(geometric, np.exp(digamma) / rate, rtol=4.0 * np.finfo(dtype).eps + 1e-13)
+    np.testing.assert_allclose(geometric, np.exp(digamma) / rate, rtol=1e-13)
     np.testing.assert_allclose(row_means, (wide / rate).sum(axis=1), rtol=1e-13)
     for block, found in enumerate(block_means):
         these = slice(block * BLOCK, (block + 1) * BLOCK)
@@ -58,7 +55,7 @@ def test_moments_are_those_of_gamma_distributions(dtype, n, rows):
 @pytest.mark.parametrize("rows", [1, BLOCK, BLOCK + 1])
 def test_moments_in_single_precision_are_those_in_double(n, rows):
     shape, b, s = posterior(rows, n, np.float32)
-    geometric, *sums = moments(shape, b, s, kernel=gamma_moments_single)
+    geometric, *sums = moments(shape, b, s)
     wide, *wide_sums = moments(shape.astype(np.float64), b, s)
     np.testing.assert_allclose(geometric, wide, rtol=2e-6)
     for found, wanted in zip(sums[:2], wide_sums[:2], strict=True):
@@ -70,7 +67,7 @@ def test_moments_in_single_precision_are_those_in_double(n, rows):
 @pytest.mark.parametrize("rate", [1e-9, 1.0, 1e9])
 def test_single_precision_stays_finite_and_close_from_small_to_large(shape, rate):
     q = np.full((3, 11), shape, dtype=np.float32), np.full(3, rate), np.full(11, rate)
-    geometric, block_means, row_means, row_bounds = moments(*q, kernel=gamma_moments_single)
+    geometric, block_means, row_means, row_bounds = moments(*q)
     wide = moments(q[0].astype(np.float64), *q[1:])
     least = 1e-36 / rate  # exp(-87) is 0
     np.testing.assert_allclose(geometric, wide[0], rtol=2e-7 * (8.0 + 1.0 / shape), atol=least)
@@ -118,8 +115,7 @@ def test_the_geometric_mean_of_a_tiny_shape_goes_to_zero_without_a_nan():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_bits_do_not_depend_on_the_number_of_threads(dtype):
-    kernel = gamma_moments_single if dtype == np.float32 else gamma_moments
-    one, two, four = (moments(*posterior(5 * BLOCK + 7, 10, dtype), n_jobs=n, kernel=kernel) for n in (1, 2, 4))
+    one, two, four = (moments(*posterior(5 * BLOCK + 7, 10, dtype), n_jobs=n) for n in (1, 2, 4))
     for a, b, c in zip(one, two, four, strict=True):
         assert a.tobytes() == b.tobytes() == c.tobytes()
 
@@ -132,33 +128,27 @@ def test_the_bits_of_a_row_do_not_depend_on_the_other_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 100])
-def test_row_totals_are_numpys(dtype, n):
-    rng = np.random.default_rng(n)
-    shape, mean, digamma, tail = rng.gamma(1.0, 1.0, (4, n))
-    shape = shape.astype(dtype)
-    total, bound, shapes = row_totals(shape, mean, digamma, tail, PRIOR, 0.6)
-    assert total == pytest.approx(mean.sum(), rel=1e-14)
-    wanted = (tail + (PRIOR - shape.astype(np.float64)) * digamma - 0.6 * mean).sum()
-    assert bound == pytest.approx(wanted, rel=1e-13)
-    assert shapes == pytest.approx(shape.sum(dtype=np.float64), rel=1e-13)
-
-
-@pytest.mark.parametrize("together", [2, 8])
 @pytest.mark.parametrize("n", [0, 8, 16, 104])
-def test_log_of_product_is_the_sum_of_logs(together, n):
-    x = np.random.default_rng(n).lognormal(0.0, 20.0, n)
-    assert log_of_product(x, together) == pytest.approx(np.log(x).sum(), rel=1e-13, abs=1e-13)
+def test_a_sum_of_logs_is_that_of_numpy(dtype, n):
+    x = np.exp(np.random.default_rng(n).uniform(-43.0, 43.0, n)).astype(dtype)
+    rtol = 1e-6 if dtype == np.float32 else 1e-13
+    assert sum_of_logs(x) == pytest.approx(np.log(x.astype(np.float64)).sum(), rel=rtol, abs=rtol)
 
 
-@pytest.mark.parametrize("n", [0, 8, 16, 104])
-def test_log_of_singles_is_the_sum_of_logs(n):
-    x = np.exp(np.random.default_rng(n).uniform(-43.0, 43.0, n)).astype(np.float32)
-    assert log_of_singles(x) == pytest.approx(np.log(x.astype(np.float64)).sum(), rel=1e-6, abs=1e-6)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 1003])
+def test_a_total_is_added_up_in_double(dtype, n):
+    x = np.random.default_rng(n).gamma(1.0, 1.0, n).astype(dtype)
+    assert total(x) == pytest.approx(x.sum(dtype=np.float64), rel=1e-14)
 
 
-def test_single_totals_are_summed_in_double():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extrapolation_is_the_power_in_its_docstring(dtype):
     rng = np.random.default_rng(0)
-    mean, part = rng.gamma(1.0, 1.0, (2, 1003)).astype(np.float32)
-    found = single_totals(mean, part)
-    assert found == pytest.approx((mean.sum(dtype=np.float64), part.sum(dtype=np.float64)), rel=1e-14)
+    new, old = rng.gamma(0.3, 10.0, 1001).astype(dtype) + 1e-3, rng.gamma(0.3, 10.0, 1001).astype(dtype) + 1e-3
+    out = np.empty_like(new)
+    with Threads(2) as threads:
+        threads.run(gamma_kernels(new.dtype).extrapolate, 1001, new, old, out, 0.9, 1e-2)
+    expected = new.astype(np.float64) * (new.astype(np.float64) / old) ** 0.9
+    assert (expected < 1e-2).any()
+    np.testing.assert_allclose(out, np.maximum(expected, 1e-2), rtol=16 * np.finfo(dtype).eps)

@@ -9,33 +9,25 @@ from scipy.special import gammaln
 from tests.kernels.compiled import compiled, look_up
 
 from dcpf.elements import Geometric, Logarithmic, Raw, ShiftedNegativeBinomial, ZeroTruncatedPoisson
-from dcpf.inference.tabulate import Tables
-from dcpf.kernels.table import POINTS, hermite_polynomials
-from dcpf.kernels.table import slope_at as slope_step
-from dcpf.kernels.table import value_at as value_step
+from dcpf.inference.posterior_tables import PosteriorTables, hermite_polynomials
+from dcpf.kernels import posterior
+from dcpf.kernels.posterior import POINTS
 from dcpf.kernels.threads import Threads
 
-slope_at, value_at = compiled(slope_step), compiled(value_step)
+value_and_slope = compiled(posterior.value_and_slope)
 
 ELEMENTS = [Logarithmic(0.5), ZeroTruncatedPoisson(1.0), Geometric(0.5), ShiftedNegativeBinomial(0.5, 0.3)]
 COUNTS = np.array([1, 2, 3, 64, 65, 100, 4000, 10**6])
 
 
 def table_of(element, counts=COUNTS, span=(-8.0, 8.0), learn_shape=False):
-    return Tables(np.asarray(counts), Threads(1), learn_shape=learn_shape).covering(element, span)
+    return PosteriorTables(np.asarray(counts), Threads(1), learn_shape=learn_shape).covering(element, span)
 
 
 def looked_up(table, codes, t):
-    mean, jobs = np.empty(len(codes)), np.empty(len(codes), np.int64)
-    sums = look_up(table, np.asarray(codes, dtype=np.int32), np.array(t, dtype=np.float64), mean, jobs)
+    mean = np.empty(len(codes))
+    sums = look_up(table, np.asarray(codes, dtype=np.int32), np.array(t, dtype=np.float64), mean)
     return mean, sums
-
-
-def polynomials_through(values, step, n_jobs=1):
-    out = np.full((values.shape[0], values.shape[1] - 1, 8), np.nan)
-    with Threads(n_jobs) as threads:
-        threads.run(hermite_polynomials, np.arange(len(values) + 1), values, step, out)
-    return out
 
 
 # -- polynomials -----------------------------------------------------------------------------------------
@@ -45,7 +37,7 @@ def test_hermite_polynomials_give_back_any_of_degree_seven():
     step, p = 0.375, Polynomial([0.3, -1.0, 2.0, 0.5, -0.25, 1.5, -0.75, 0.1])
     nodes = step * np.arange(-3, 4)
     values = np.stack([p.deriv(k)(nodes) if k else p(nodes) for k in range(4)], axis=-1)
-    found = polynomials_through(values[None], step)
+    found = hermite_polynomials(values[None], step)
     for k, start in enumerate(nodes[:-1]):
         wanted = p(Polynomial([start, step]))
         np.testing.assert_allclose(found[0, k], wanted.coef, rtol=1e-9, atol=1e-10)
@@ -53,7 +45,7 @@ def test_hermite_polynomials_give_back_any_of_degree_seven():
 
 def test_hermite_polynomials_meet_value_and_three_derivatives_at_both_ends():
     step, values = 0.5, np.random.default_rng(0).normal(size=(2, 5, 4))
-    found = polynomials_through(values, step)
+    found = hermite_polynomials(values, step)
     for i in range(2):
         for k in range(4):
             p = Polynomial(found[i, k])
@@ -61,12 +53,6 @@ def test_hermite_polynomials_meet_value_and_three_derivatives_at_both_ends():
                 d = p.deriv(order) if order else p
                 ends = np.array([d(0.0), d(1.0)]) / step**order
                 np.testing.assert_allclose(ends, values[i, k : k + 2, order], rtol=1e-9, atol=1e-9)
-
-
-def test_the_bits_of_the_polynomials_do_not_depend_on_the_number_of_threads():
-    values = np.random.default_rng(0).normal(size=(33, 9, 4))
-    one, two, four = (polynomials_through(values, 0.375, n) for n in (1, 2, 4))
-    assert one.tobytes() == two.tobytes() == four.tobytes()
 
 
 # -- looking up ------------------------------------------------------------------------------------------
@@ -92,10 +78,10 @@ def test_the_bits_do_not_depend_on_where_the_arrays_lie(element, in_order):
         codes, t = (np.sort(codes) if in_order else codes).astype(np.int32), rng.normal(size=size)
         found = set()
         for apart in (size, size + 5, size + 24, size + 1000):
-            buffer = rng.normal(size=2 * apart + size)
-            logs, mean, jobs = buffer[:size], buffer[apart:][:size], buffer[2 * apart :].view(np.int64)
+            buffer = rng.normal(size=apart + size)
+            logs, mean = buffer[:size], buffer[apart:][:size]
             logs[:] = t
-            found.add((look_up(table, codes, logs, mean, jobs), mean.tobytes()))
+            found.add((look_up(table, codes, logs, mean), mean.tobytes()))
         assert len(found) == 1
 
 
@@ -188,7 +174,7 @@ def test_raw_is_a_straight_line_for_each_count():
 
 
 def test_a_table_is_kept_while_only_p_moves():
-    tables = Tables(COUNTS, Threads(1), learn_shape=True)
+    tables = PosteriorTables(COUNTS, Threads(1), learn_shape=True)
     first = tables.covering(ShiftedNegativeBinomial(0.5, 0.3), (-3.0, 3.0))
     assert tables.covering(ShiftedNegativeBinomial(0.6, 0.3), (-2.0, 3.5)) is first
 
@@ -204,7 +190,7 @@ def test_a_table_is_kept_while_only_p_moves():
     ids=["shape", "span", "limit", "element"],
 )
 def test_a_table_is_made_anew_when_what_it_says_changes(element, span):
-    tables = Tables(COUNTS, Threads(1), learn_shape=True)
+    tables = PosteriorTables(COUNTS, Threads(1), learn_shape=True)
     first = tables.covering(ShiftedNegativeBinomial(0.5, 0.3), (-3.0, 3.0))
     assert tables.covering(element, span) is not first
 
@@ -213,7 +199,7 @@ def test_a_table_is_made_anew_when_what_it_says_changes(element, span):
 @pytest.mark.parametrize("learn_shape", [False, True])
 def test_a_table_that_was_extended_says_what_a_new_one_says(element, learn_shape):
     """Downwards, upwards, and to where the two have nothing in common."""
-    tables = Tables(COUNTS, Threads(1), learn_shape=learn_shape)
+    tables = PosteriorTables(COUNTS, Threads(1), learn_shape=learn_shape)
     for span in ((-2.0, 2.0), (-9.0, 1.0), (-3.0, 12.0), (60.0, 61.0), (-80.0, -70.0)):
         extended, new = tables.covering(element, span), table_of(element, COUNTS, span, learn_shape)
         for t in np.linspace(*span, 5):
@@ -231,13 +217,16 @@ def test_a_run_that_leaves_the_table_is_repeated_with_one_that_reaches():
         attempts.append((table.start * table.step, (table.start + table.polynomials.shape[1]) * table.step))
         return -50.0, 60.0
 
-    assert Tables(COUNTS, Threads(1), learn_shape=False).run(ELEMENTS[0], (0.0, 0.0), attempt) == (-50.0, 60.0)
+    assert PosteriorTables(COUNTS, Threads(1), learn_shape=False).run(ELEMENTS[0], (0.0, 0.0), attempt) == (
+        -50.0,
+        60.0,
+    )
     assert len(attempts) == 2
     assert attempts[1][0] <= -50.0 <= 60.0 <= attempts[1][1]
 
 
 def test_a_run_that_looks_nothing_up_keeps_its_span():
-    span = Tables(COUNTS, Threads(1), learn_shape=False).run(
+    span = PosteriorTables(COUNTS, Threads(1), learn_shape=False).run(
         ELEMENTS[0], (0.0, 1.0), lambda table: (math.inf, -math.inf)
     )
     assert span == (0.0, 1.0)
@@ -251,7 +240,7 @@ def test_a_run_whose_rates_are_not_finite_is_not_repeated_for_ever(span):
         runs.append(table)
         return span
 
-    tables = Tables(np.array([1, 3]), Threads(1), learn_shape=False)
+    tables = PosteriorTables(np.array([1, 3]), Threads(1), learn_shape=False)
     assert tables.run(Logarithmic(0.5), (0.0, 1.0), attempt) == (0.0, 1.0)
     assert len(runs) == 1
 
@@ -259,5 +248,6 @@ def test_a_run_whose_rates_are_not_finite_is_not_repeated_for_ever(span):
 def test_a_polynomial_of_the_table_has_its_value_and_its_slope():
     p = Polynomial(np.random.default_rng(0).normal(size=8))
     for x in np.linspace(0.0, 1.0, 9):
-        assert value_at(p.coef, x) == pytest.approx(p(x), rel=1e-14, abs=1e-14)
-        assert slope_at(p.coef, x) == pytest.approx(p.deriv()(x), rel=1e-14, abs=1e-13)
+        value, slope = value_and_slope(p.coef, x)
+        assert value == pytest.approx(p(x), rel=1e-14, abs=1e-14)
+        assert slope == pytest.approx(p.deriv()(x), rel=1e-14, abs=1e-13)

@@ -1,4 +1,4 @@
-"""Stirling numbers of the three kinds, in log space, for arguments of any size."""
+"""Stirling numbers of the three kinds and ratios of gamma functions, in log space, for arguments of any size."""
 
 from collections.abc import Callable
 from functools import cache
@@ -37,6 +37,19 @@ def log_lah(y: ArrayLike, n: ArrayLike) -> Floats:
     """Log of the number of ways to part y things into n non-empty lists (third kind), C(y-1, n-1) y! / n!."""
     y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
     return cast(Floats, gammaln(y) - gammaln(n) - gammaln(y - n + 1.0) + gammaln(y + 1.0) - gammaln(n + 1.0))
+
+
+def log_rising(x: Floats, m: Floats) -> Floats:
+    """log(Gamma(x + m) / Gamma(x)) for x > 0 and x + m > 0, without the cancellation of two large log-gammas.
+
+    Equivalent to gammaln(x + m) - gammaln(x) in exact arithmetic.
+    """
+    z = x + m
+    large = (x >= 16.0) & (z >= 16.0)  # elsewhere at most one of the two is large, or neither
+    a, b = np.where(large, x, 16.0), np.where(large, z, 16.0)
+    m = np.where(large, m, 0.0)
+    by_series = (a - 0.5) * np.log1p(m / a) + m * (np.log(b) - 1.0) + _stirling_tail(b) - _stirling_tail(a)
+    return np.where(large, by_series, gammaln(z) - gammaln(x))
 
 
 def _by_size(
@@ -104,7 +117,7 @@ def _log_stirling1_near(y: Floats, n: Floats) -> Floats:
 def _log_stirling1_far(y: Floats, n: Floats) -> Floats:
     """The same with r^y taken out, so that n close to y does not cancel: the coefficient of r^(n-y)."""
 
-    def mean(r: Floats) -> Floats:  # n - y, by Euler and Maclaurin
+    def mean(r: Floats) -> Floats:  # n - y, by Euler-Maclaurin
         return r * log1p_minus(y / r) + 0.5 * y / (r + y) - (r / (r + y) ** 2 - 1.0 / r) / 12.0
 
     def log_f(x: Complex) -> Complex:
@@ -125,7 +138,9 @@ def log1p_minus(x: AnyArray) -> AnyArray:
 
 
 def _stirling_tail(z: AnyArray) -> AnyArray:
-    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * z**2)) / z**2) / z
+    """What Stirling's formula leaves out of log Gamma(z), to 1e-16 for |z| >= 16."""
+    w = 1.0 / (z * z)
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / z
 
 
 def _slope(mean: Callable[[Floats], Floats], r: Floats) -> Floats:
