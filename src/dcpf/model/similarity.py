@@ -54,7 +54,7 @@ def similar_users(model: FittedModel, users: Any, n: int, n_jobs: int | None) ->
     check_whole(n=n)
     catalogue, factors = Catalogue(model.users), model.part("factors")
     places = catalogue.places(one_or_several(users, "users"), "user")
-    ranked = _nearest(factors.user_means, factors.items.H.sum(axis=0, dtype=np.float64), places, n, n_jobs)
+    ranked = _nearest(factors.user_means, factors.item_sums, places, n, n_jobs)
     return Similar(model.users.at(places), catalogue, ranked, is_one(users), "user")
 
 

@@ -79,18 +79,13 @@ class FoundUsers(TypedDict):
     more: bool
 
 
-class ItemCounts(TypedDict):
-    """How many users have an item, and how much in all; null without training counts."""
-
-    users: int | None
-    total: int | None
-
-
-class FoundItem(ItemCounts):
-    """An item in a search."""
+class FoundItem(TypedDict):
+    """An item, how many users have it, and the total of its counts; null without training counts."""
 
     id: Id
     name: str
+    users: int | None
+    total: int | None
 
 
 class FoundItems(TypedDict):
@@ -247,11 +242,9 @@ class ExcitedBy(Item):
     strength: float
 
 
-class ItemInFull(ItemCounts):
+class ItemInFull(FoundItem):
     """What is known of an item."""
 
-    id: Id
-    name: str
     expected_sessions: float
     listeners: list[Listener]
     similar: list[SimilarItem]
