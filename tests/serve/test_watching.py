@@ -196,6 +196,7 @@ def test_nothing_is_left_of_the_copy_that_is_served(tmp_path: Path, monkeypatch:
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     served = load(tmp_path / "m.safetensors")
+    assert served.model.item_side.is_laid_out  # compiled code ranks, from the first request on
     assert list(temporary.iterdir()) == []
     (tmp_path / "bad").write_bytes(b"garbage")
     with pytest.raises(store.ModelFormatError, match="bad") as caught:

@@ -69,7 +69,7 @@ def resolve_user(
 
 def recommend(served: ServedModel, question: RecommendQuestion) -> answers.OneList:
     """The list of a user, of a history, or of both."""
-    question.check()
+    question.check()  # that of a query has not been validated as a whole
     counts, needs_history = question.counts, bool(question.why)
     user = resolve_user(served, question.user, counts, popular=question.popular, needs_history=needs_history)
     _check_history(served, question, user.asked)

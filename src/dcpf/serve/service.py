@@ -19,7 +19,7 @@ from dcpf.serve.served import Current, ServedModel
 log = logging.getLogger("dcpf.serve")
 
 P = ParamSpec("P")
-Question = Callable[Concatenate[ServedModel, P], Any]
+AskModel = Callable[Concatenate[ServedModel, P], Any]
 
 
 class Service:
@@ -29,13 +29,13 @@ class Service:
         self.current, self.checks, self.metrics = current, Checks(), Metrics()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dcpf-ask")
 
-    async def ask(self, question: Question[P], *args: P.args, **more: P.kwargs) -> Response:
+    async def ask(self, question: AskModel[P], *args: P.args, **more: P.kwargs) -> Response:
         """Put a question to the model in use; the answer, or what is wrong, as JSON."""
         served = self.current.served
         ask = asyncio.get_running_loop().run_in_executor
         return await ask(self._pool, lambda: answer(question, served, *args, **more))
 
-    def ask_briefly(self, question: Question[P], *args: P.args, **more: P.kwargs) -> Response:
+    def ask_briefly(self, question: AskModel[P], *args: P.args, **more: P.kwargs) -> Response:
         """The same in the event loop, for questions that take no longer than waking a thread."""
         return answer(question, self.current.served, *args, **more)
 
@@ -49,7 +49,7 @@ class Service:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def answer(question: Question[P], served: ServedModel, *args: P.args, **more: P.kwargs) -> Response:
+def answer(question: AskModel[P], served: ServedModel, *args: P.args, **more: P.kwargs) -> Response:
     """The response to a question. An error that the client can correct is explained; any other goes to the log."""
     try:
         response = json_response(question(served, *args, **more))
