@@ -15,6 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import everyone
+from dcpf.ranking.lists import largest
 from dcpf.wording import extent as shape_words
 
 Doubles = NDArray[np.float64]
@@ -175,13 +176,3 @@ def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_lists(one) for name, one in value.items()}
     return [_with_lists(one) for one in value] if isinstance(value, tuple | list) else value
-
-
-def largest(values: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """The positions of the n largest values, in descending order. Equal values keep their order."""
-    n = min(n, len(values))
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
-    threshold = np.partition(values, len(values) - n)[len(values) - n]
-    candidates = np.flatnonzero(values >= threshold)
-    return candidates[np.argsort(-values[candidates], kind="stable")][:n].astype(np.int64)

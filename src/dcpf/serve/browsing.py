@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from dcpf.counts import Id, UnknownId
 from dcpf.elements import Element
-from dcpf.model.description import largest
 from dcpf.model.explanation import ReadHistory, read_history
 from dcpf.model.users import Asked, ask_for_rows
+from dcpf.ranking.lists import largest
 from dcpf.serve import answers
 from dcpf.serve.questions import ONE_THREAD, number, read_counts, resolve_user
 from dcpf.serve.served import ServedModel

@@ -10,13 +10,12 @@ from scipy import sparse
 
 from dcpf.counts import LARGEST_COUNT, Counts, Id, Ids
 from dcpf.kernels.threads import Threads
-from dcpf.model.description import largest
 from dcpf.model.explanation import Explanation, ReadHistory, read_history
 from dcpf.model.explanation import explain as explain_places
 from dcpf.model.prediction import predict as predict_places
 from dcpf.model.recommendation import Recommendations, lists
 from dcpf.model.users import Asked, ask, ask_for_rows
-from dcpf.ranking.lists import meanings
+from dcpf.ranking.lists import largest, meanings
 from dcpf.serve import answers
 from dcpf.serve.requests import ExplainQuestion, PredictQuestion, RecommendQuestion
 from dcpf.serve.served import ServedModel

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dcpf import store
 from dcpf.model import FittedModel
 from dcpf.model import load as load_model
-from dcpf.model.description import largest
+from dcpf.ranking.lists import largest
 from dcpf.serve.answers import Card, Component, File, Item, ListedComponent
 from dcpf.serve.directory import Directory
 
