@@ -15,6 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import everyone
+from dcpf.ranking.lists import largest
 from dcpf.text import shape_words
 
 Doubles = NDArray[np.float64]
@@ -103,7 +104,7 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
     """See `FittedModel.describe`."""
     check_whole(n_components=n_components, n_items=n_items)
     factors, popularity = model.part("factors"), model.popularity
-    of_users, of_items = _column_sums(factors)
+    of_users, of_items = factors.totals[0], factors.item_sums
     total, by_component = float(popularity.sum()), of_users * of_items
     weight = model.weights[model.parts.index(factors)]
     excitation = model.part("excitation")
@@ -124,7 +125,7 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
         bounds=tuple(model.facts.bounds.tolist()),
         most_active=_shares(model, _activity(model), n_items, users=True),
         most_popular=_shares(model, popularity, n_items),
-        largest_components=tuple(component(model, int(k), n_items) for k in _largest(by_component, n_components)),
+        largest_components=tuple(component(model, int(k), n_items) for k in largest(by_component, n_components)),
     )
 
 
@@ -132,7 +133,7 @@ def component(model: FittedModel, number: int, n_items: int) -> Component:
     """See `FittedModel.component`."""
     check_whole(n_items=n_items)
     factors = model.part("factors")
-    of_users, of_items = _column_sums(factors)
+    of_users, of_items = factors.totals[0], factors.item_sums
     size = len(of_items)
     if not isinstance(number, int | np.integer) or not 0 <= number < size:
         raise ValueError(f"there is no component {number}: the model has 0 to {size - 1}")
@@ -141,16 +142,11 @@ def component(model: FittedModel, number: int, n_items: int) -> Component:
     return Component(number, total, total / float(of_users @ of_items), _shares(model, sessions, n_items))
 
 
-def _column_sums(factors: Any) -> tuple[Doubles, Doubles]:
-    """E[W] summed over users, and E[H] over items."""
-    return factors.totals[0], factors.items.H.sum(axis=0, dtype=np.float64)
-
-
 def _activity(model: FittedModel) -> Doubles:
     """The expected sessions of each user with all items: by the factors alone where histories are not kept."""
     if model.history is None:
         factors = model.part("factors")
-        return np.asarray(factors.user_means @ factors.items.H.sum(axis=0, dtype=np.float64))
+        return np.asarray(factors.user_means @ factors.item_sums)
     with Threads(1) as threads:
         return model.rates(model.meet(everyone(model).batch, threads)).by_user()
 
@@ -158,7 +154,7 @@ def _activity(model: FittedModel) -> Doubles:
 def _shares(model: FittedModel, sessions: NDArray[np.floating], n: int, *, users: bool = False) -> tuple[Share, ...]:
     """The n users or items with the most of these sessions."""
     total = float(sessions.sum(dtype=np.float64))
-    places = _largest(sessions, n)
+    places = largest(sessions, n)
     ids = (model.users if users else model.items).at(places)
     names = map(str, ids) if users else (model.catalogue.named(int(place)) for place in places)
     found = zip(ids, names, sessions[places].tolist(), strict=True)
@@ -180,8 +176,3 @@ def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_lists(one) for name, one in value.items()}
     return [_with_lists(one) for one in value] if isinstance(value, tuple | list) else value
-
-
-def _largest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
-    """Where the n largest values stand, the largest first."""
-    return np.argsort(-values, kind="stable")[:n].astype(np.int64)

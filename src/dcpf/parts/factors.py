@@ -90,6 +90,11 @@ class Factors(Part):
         """E[W] summed over users."""
         return self.user_means.sum(axis=0, dtype=np.float64), np.empty(0)
 
+    @cached_property
+    def item_sums(self) -> Doubles:
+        """E[H] summed over items."""
+        return np.asarray(self.items.H.sum(axis=0, dtype=np.float64))
+
     def meet(self, batch: UserBatch, element: Element, threads: Threads) -> "MetFactors":
         """Known users as they were learned, histories folded in, and the average user for all others."""
         if batch.is_everyone and len(batch) == len(self.W):

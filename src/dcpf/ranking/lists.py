@@ -172,3 +172,13 @@ def meanings(sessions: NDArray[np.float64], element: Element) -> dict[str, NDArr
     """What a rate of sessions stands for. The binary limit knows no expected count: there it is NaN."""
     mean = element.mean if np.isfinite(element.mean) else np.nan
     return {"sessions": sessions, "count": sessions * mean, "probability": -np.expm1(-sessions)}
+
+
+def largest(values: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """The positions of the n largest values, in descending order. Equal values keep their order."""
+    n = min(n, len(values))
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    threshold = np.partition(values, len(values) - n)[len(values) - n]
+    candidates = np.flatnonzero(values >= threshold)
+    return candidates[np.argsort(-values[candidates], kind="stable")][:n].astype(np.int64)
