@@ -199,7 +199,9 @@ def test_after_many_new_items_users_are_folded_in_with_their_own_rates() -> None
     why = model.explain(None, "i03", history={"i00": 1})
     assert (why.parts >= 0.0).all()
     assert 0.0 < why.prior < why.score
-    folded = model._fold_in(model._new_user({"i00": 1}, 0).matrix)
+    counts = sparse.csr_array(([1], ([0], [model.items_.find("i00")])), shape=(1, len(model.items_)))
+    with Threads(1) as threads:
+        folded = model.fitted_.part("factors").fold_in(counts, model.element_, threads)
     pairs = model.predict_pairs(None, ["i03"], history={"i00": 1})
     np.testing.assert_allclose(pairs.sessions, folded.mean[0] @ model.item_factors[3])
     model.partial_fit_users(Counts.from_matrix([[1]], ["new"], ["i00"]))

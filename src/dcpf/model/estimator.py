@@ -115,7 +115,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         Show a progress bar with the bound and the element's parameters.
     callback : callable or None
         Called after each iteration with a `dcpf.Iteration` (number, bound, element, seconds); a true answer ends
-        the fit there.
+        the fit there, with the factors alone: `refit_parts` learns the other parts.
     checkpoint : path or None
         A folder for what the fit has reached, every 10 iterations or 60 seconds and when it stops. If it holds
         something of a fit of the same data with the same parameters, `fit` goes on from there, to the same bits as if
