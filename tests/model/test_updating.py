@@ -161,6 +161,16 @@ def test_a_model_that_has_no_count_any_more_is_kept_and_asked(tmp_path) -> None:
     assert found.equals(kept)
 
 
+def test_parts_are_not_learned_anew_without_counts(tmp_path) -> None:
+    model = fitted(n_neighbors=4)
+    model.save(tmp_path / "m", history=False)
+    with pytest.raises(ValueError, match="saved without its training counts, and cannot learn more: fit it again"):
+        dcpf.DCPF.from_fitted(dcpf.load(tmp_path / "m")).refit_parts()
+    model.partial_fit_users(np.zeros((80, 60), dtype=int), USERS)
+    with pytest.raises(ValueError, match="have no counts any more"):
+        model.refit_parts()
+
+
 def test_a_second_fit_starts_afresh() -> None:
     model = fitted()
     first = model.user_factors.copy()
