@@ -148,7 +148,7 @@ def _stream(
         totals, passes = factors.seen
     else:  # one sweep tells what the element was learned from
         moments = update_factors(H, factors.shape_prior[1], threads)
-        blocks = LocalBlocks(Data.from_matrix(_known_counts(model)), settings, threads)
+        blocks = LocalBlocks(Data.from_matrix(counts_to_learn_from(model)), settings, threads)
         totals, passes = blocks.visit(factors.W, moments, model.element)[1].totals, _PASSES_OF_A_FIT
     stream = Stream(model.element, H, totals, passes, -np.inf)
     if items == len(H):
@@ -161,7 +161,8 @@ def _stream(
     return replace(stream, H=GammaPosterior(shape, row_rate, H.column_rate))
 
 
-def _known_counts(model: FittedModel) -> sparse.csr_array:
+def counts_to_learn_from(model: FittedModel) -> sparse.csr_array:
+    """The training counts, which must have been kept."""
     if model.history is None:
         raise ValueError("the model was saved without its training counts, and cannot learn more: fit it again")
     return model.history
@@ -189,7 +190,7 @@ def _joined(model: FittedModel, counts: Counts) -> _Joined:
     items, old_items, new_items = model.items.union(counts.items)
     users, old_users, new_users = model.users.union(counts.users)
     batch = _columns_at(counts.matrix, new_items, len(items))
-    before = _columns_at(_known_counts(model), old_items, len(items))
+    before = _columns_at(counts_to_learn_from(model), old_items, len(items))
     matrix, names = replace_rows(before, old_users, batch, new_users, len(users)), None
     if counts.names is not None or model.names is not None:
         names = merge_names((model.names, old_items), (counts.names, new_items), len(items))

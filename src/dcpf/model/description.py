@@ -119,9 +119,9 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
         has_history=model.history is not None,
         has_names=model.names is not None,
         neighbors=0 if excitation is None else excitation.most_sources,
-        excited=max(0.0, 1.0 - weight * float(of_users @ of_items) / total) if excitation is not None else 0.0,
+        excited=0.0 if excitation is None else max(0.0, 1.0 - _share(weight * float(of_users @ of_items), total)),
         sessions=total,
-        sessions_per_count=model.facts.sessions_per_count,
+        sessions_per_count=_sessions_per_count(model),
         bounds=tuple(model.facts.bounds.tolist()),
         most_active=_shares(model, _activity(model), n_items, users=True),
         most_popular=_shares(model, popularity, n_items),
@@ -139,7 +139,15 @@ def component(model: FittedModel, number: int, n_items: int) -> Component:
         raise ValueError(f"there is no component {number}: the model has 0 to {size - 1}")
     sessions = factors.items.H[:, number].astype(np.float64) * of_users[number]
     total = float(of_users[number] * of_items[number])
-    return Component(number, total, total / float(of_users @ of_items), _shares(model, sessions, n_items))
+    share = _share(total, float(of_users @ of_items))
+    return Component(number, total, share, _shares(model, sessions, n_items))
+
+
+def _sessions_per_count(model: FittedModel) -> float | None:
+    """As it was after the fit. Batches leave it to this question."""
+    if model.facts.sessions_per_count is None and model.history is not None and model.history.nnz:
+        return float(model.sessions(n_jobs=1).data.mean())
+    return model.facts.sessions_per_count
 
 
 def _activity(model: FittedModel) -> Doubles:
@@ -158,7 +166,12 @@ def _shares(model: FittedModel, sessions: NDArray[np.floating], n: int, *, users
     ids = (model.users if users else model.items).at(places)
     names = map(str, ids) if users else (model.catalogue.named(int(place)) for place in places)
     found = zip(ids, names, sessions[places].tolist(), strict=True)
-    return tuple(Share(one, name, value, value / total) for one, name, value in found)
+    return tuple(Share(one, name, value, _share(value, total)) for one, name, value in found)
+
+
+def _share(value: float, total: float) -> float:
+    """The share of a total, which is 0 where all values are too small for a float."""
+    return value / total if total else 0.0
 
 
 def meaning(element: Element) -> str:

@@ -23,12 +23,11 @@ from dcpf.inference.data import Data
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads, thread_count
-from dcpf.model.changes import Start, learn_batch
+from dcpf.model.changes import Start, counts_to_learn_from, learn_batch
 from dcpf.model.checkpoint import Checkpoint, plain_parameters, remove_checkpoint
 from dcpf.model.checks import check_whole, generator, has_ids, warn_caller
 from dcpf.model.fit import Fit
 from dcpf.model.fitted import Facts, FittedModel, describe_data
-from dcpf.model.sessions import training_counts
 from dcpf.model.sklearn_contract import CountTransformer
 from dcpf.parts import Learning, kinds
 from dcpf.progress import Iteration, ProgressBar
@@ -115,7 +114,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         Show a progress bar with the bound and the element's parameters.
     callback : callable or None
         Called after each iteration with a `dcpf.Iteration` (number, bound, element, seconds); a true answer ends
-        the fit there.
+        the fit there, with the factors alone: `refit_parts` learns the other parts.
     checkpoint : path or None
         A folder for what the fit has reached, every 10 iterations or 60 seconds and when it stops. If it holds
         something of a fit of the same data with the same parameters, `fit` goes on from there, to the same bits as if
@@ -287,7 +286,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date.
         """
         fitted, settings = self._fitted(), self._settings()
-        matrix, factors = training_counts(fitted), fitted.part("factors")
+        matrix, factors = counts_to_learn_from(fitted), fitted.part("factors")
+        if not matrix.nnz:
+            raise ValueError("the users of the model have no counts any more, so there is nothing to learn from")
         with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
             blocks = LocalBlocks(Data.from_matrix(matrix), settings, threads, matrix)
             job = Learning(blocks, fitted.element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads)

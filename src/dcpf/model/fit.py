@@ -56,7 +56,7 @@ class Fit:
         self.parts: list[Part] = []
         self.element: Element = job.element
         self.reached: Position | None = None  # the last good state of a part that has a bound
-        self.ended = False  # whether that was its last
+        self.ended = False  # whether that was its last, and nothing has failed since
         self.stopped = False  # by the callback
         self.settled = True
 
@@ -79,6 +79,7 @@ class Fit:
             try:
                 state = self._learn(kind, job, found)
             except BaseException:
+                self.ended = False  # so that the checkpoint stays when what was reached is saved
                 if self.reached is not None and self.reached.kind == kind.name:
                     self._take(kind, self.reached.state, job)
                 raise

@@ -6,6 +6,7 @@ when the settings ask for it, ranked, explained, saved, served and tested.
 
 import importlib
 import pkgutil
+import reprlib
 
 from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
 
@@ -32,7 +33,7 @@ def kind_of(name: str) -> type[Part]:
     kinds()
     if name not in Part.registry:
         raise ValueError(
-            f"the model has a part {name!r}, which is none of {', '.join(Part.registry)}; if it is one of your own, "
-            "import its file first"
+            f"the model has the part {reprlib.repr(name)}, which is none of {', '.join(Part.registry)}; if it is one "
+            "of your own, import its file first"
         )
     return Part.registry[name]

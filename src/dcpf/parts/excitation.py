@@ -116,6 +116,8 @@ class Excitation(Part):
         """Shapes fit, and numbers are finite and not negative."""
         if self.strength.shape != (items, items) or self.mass.shape != (items,):
             raise ValueError(f"the excitation has the wrong shape for {items:,} items")
+        if self.strength.dtype != np.float32 or not (_is_sound(self.strength.data) and _is_sound(self.mass)):
+            raise ValueError("the excitation has strengths or masses that are no numbers >= 0")
         positive, not_negative = (self.weight, self.scale), (self.growth, self.discount)
         sound = all(0.0 < one < math.inf for one in positive) and all(0.0 <= one < math.inf for one in not_negative)
         if not sound or self.discount > 1.0:
@@ -147,6 +149,10 @@ class Excitation(Part):
         mass[old] = self.mass
         places = (old[entries.row], old[entries.col])
         return replace(self, strength=sparse.csr_array((entries.data, places), shape=(size, size)), mass=mass)
+
+
+def _is_sound(values: Floats) -> bool:
+    return not len(values) or bool(values.min() >= 0.0 and values.max() < math.inf)
 
 
 @dataclass

@@ -136,14 +136,19 @@ class Factors(Part):
     def check(self, users: int, items: int) -> None:
         """Shapes, types and priors fit each other."""
         for name, q, rows in (("W", self.W, users), ("H", self.H, items)):
-            fits = q.shape.shape == (rows, len(q.column_rate)) and q.row_rate.shape == (rows,)
-            if not (fits and q.shape.dtype in (np.float32, np.float64)):
+            fits = q.shape.ndim == 2 and q.row_rate.shape == (rows,) and q.column_rate.shape == q.shape.shape[1:]
+            if not (fits and len(q) == rows and q.shape.dtype in (np.float32, np.float64)):
                 raise ValueError(f"{name} has the wrong shape or type for {rows:,} ids")
+            if not all(rates.min() > 0.0 and rates.max() < math.inf for rates in (q.row_rate, q.column_rate)):
+                raise ValueError(f"{name} has rates that are not positive")
         if self.W.shape.shape[1] != self.H.shape.shape[1] or self.W.shape.dtype != self.H.shape.dtype:
             raise ValueError("W and H do not match")
         for value in (*self.shape_prior, *self.typical_rates):
             if not 0.0 < value < math.inf:
                 raise ValueError(f"{value:g} cannot be a rate or a shape")
+        totals, passes = self.seen or ((), 0.0)
+        if not (0.0 <= passes < math.inf and np.isfinite(totals).all()):
+            raise ValueError(f"the batches so far come to {totals} in {passes:g} passes")
 
     def with_users(
         self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
