@@ -14,7 +14,7 @@ from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.tables import show
 
 if TYPE_CHECKING:
-    from dcpf.experiments.tables import Table
+    from dcpf.evaluation.result_table import ResultTable
 
 
 @grouped
@@ -52,7 +52,7 @@ def leaderboard(
     if twice is not None:
         raise ValueError(f"two files are called {twice}; results are kept by name, so rename one of them")
     check_folder(output)
-    from dcpf.experiments import formats
+    from dcpf.evaluation.result_table import to_csv, to_markdown
     from dcpf.experiments.contenders import CONTENDERS
     from dcpf.experiments.leaderboard import Rules
     from dcpf.experiments.leaderboard import leaderboard as run
@@ -67,7 +67,7 @@ def leaderboard(
             counts = counts.filter(min_per_user, min_per_item)
         with _bar(name, len(rules.names)) as watch:
             tables.append(standings(run(counts, output, name, rules, watch=watch)))
-        for ending, text in ((".md", formats.markdown(tables[-1])), (".csv", formats.comma_separated(tables[-1]))):
+        for ending, text in ((".md", to_markdown(tables[-1])), (".csv", to_csv(tables[-1]))):
             with whole_file(output / f"{name}{ending}") as file:
                 file.write(text.encode())
         if not json:
@@ -78,7 +78,7 @@ def leaderboard(
         console().print(f"Written to {plain(output)} as Markdown and CSV.", soft_wrap=True)
 
 
-def _as_dict(table: "Table") -> dict[str, object]:
+def _as_dict(table: "ResultTable") -> dict[str, object]:
     rows = [dict(zip(table.columns, (cell.value for cell in row), strict=True)) for row in table.rows]
     return {"data": table.name, "methods": rows, "notes": list(table.notes)}
 

@@ -1,6 +1,5 @@
 """The dcpf command. Heavy imports wait inside the commands, so that --help answers at once."""
 
-import re
 import sys
 import warnings
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ from dcpf.cli.check import check
 from dcpf.cli.data import data
 from dcpf.cli.demo import demo
 from dcpf.cli.doctor import doctor
+from dcpf.cli.errors import as_typed
 from dcpf.cli.evaluate import evaluate
 from dcpf.cli.explain import explain
 from dcpf.cli.fit import fit
@@ -27,13 +27,6 @@ from dcpf.cli.tune import tune
 
 _INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _NOT_BUGS = (OSError, MemoryError, FloatingPointError)
-
-# Parameters of Python that errors name, and that are options here; those with another name than there
-_PARAMETER = re.compile(
-    r"\b(n_components|n_neighbors|neighbor_prior|shape_prior|random_state|max_iter|min_per_\w+|test_fraction"
-    r"|(?:history|tol)(?==))\b(=?)"
-)
-_OPTIONS = {"n_components": "components", "n_neighbors": "neighbors", "random_state": "seed"}
 
 
 class PlainErrors(TyperGroup):
@@ -90,19 +83,10 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         said = f"{error.filename}: {error.strerror}"
     if isinstance(error, _INPUTS) or _is_unknown_id(error):
-        return _as_typed(said), 2
+        return as_typed(said), 2
     if isinstance(error, _NOT_BUGS):
         return said or type(error).__name__, 1
     return f"internal error: {type(error).__name__}: {said}; `dcpf --debug ...` shows where", 1
-
-
-def _as_typed(said: str) -> str:
-    """What is said, with parameters of Python as options: min_per_user=3 is --min-per-user 3."""
-
-    def option(named: re.Match[str]) -> str:
-        return f"--{_OPTIONS.get(named[1], named[1]).replace('_', '-')}{named[2] and ' '}"
-
-    return _PARAMETER.sub(option, said).replace("dtype='float64'", "--float64").rstrip()
 
 
 def _is_unknown_id(error: Exception) -> bool:
@@ -114,7 +98,7 @@ def _is_unknown_id(error: Exception) -> bool:
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    remark(f"warning: {_as_typed(str(message))}")
+    remark(f"warning: {as_typed(str(message))}")
 
 
 def _show_version(wanted: bool) -> None:

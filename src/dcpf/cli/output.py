@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
+from dcpf.cli.errors import as_typed
+
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
@@ -104,7 +106,7 @@ def tell_notes(counts: "Counts") -> None:
     """What was done to the data on the way here, on standard error."""
     screen = console(stderr=True)
     for note in counts.notes:
-        screen.print(f"  {plain(note)}", soft_wrap=True)
+        screen.print(f"  {plain(as_typed(note))}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

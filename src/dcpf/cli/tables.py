@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 from dcpf.cli.output import console, heading, plain, table
 
 if TYPE_CHECKING:
-    from dcpf.experiments.tables import Cell, Table
+    from dcpf.evaluation.result_table import Cell, ResultTable
 
 _WIDE = 120  # columns where there is no terminal
 
 
-def show(one: "Table") -> None:
+def show(one: "ResultTable") -> None:
     """A table with its title above and its notes below."""
     screen = console()
     if not screen.is_terminal:
@@ -32,8 +32,6 @@ def _styled(cell: "Cell", between: str) -> Any:
     """Ours, and the paper's number beside or below it."""
     from rich.text import Text
 
-    from dcpf.experiments.formats import parts
-
-    ours, theirs = (plain(part).replace("± ", "±") for part in parts(cell))
+    ours, theirs = (plain(part).replace("± ", "±") for part in cell.texts())
     text = Text(ours, style="bold" if cell.bold else "italic" if cell.italic else "")
     return text.append(f"{between}{theirs}", style="not bold not italic dim") if theirs else text
