@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts
-from dcpf.counts.spill import cut
 from dcpf.counts.codes import as_strings
+from dcpf.counts.spill import cut
 from dcpf.distributed.cluster import Cluster
 from dcpf.distributed.kept import SCRATCH, check_unused
 from dcpf.distributed.storage import Folder, local_copy
