@@ -1,4 +1,4 @@
-"""Errors of functions that workers run: what is asked again, and what is told at once."""
+"""Errors of functions that workers run: those raised at once, and those after which the function runs again."""
 
 import errno
 import re
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dcpf.distributed import cluster as cluster_module
-from dcpf.distributed.cluster import AnswerLost, Cluster, threads_here
+from dcpf.distributed.cluster import AnswerLost, DaskCluster, threads_here
 
 
 def fail(error: Exception) -> None:
@@ -26,20 +26,20 @@ def fail(error: Exception) -> None:
     ids=repr,
 )
 def test_an_error_of_the_function_is_told(error: Exception, client: Any) -> None:
-    cluster = Cluster(client)
+    cluster = DaskCluster(client)
     with pytest.raises(type(error), match=str(error.args[-1])):
         cluster.result(cluster.submit(None, fail, error))
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError("reset"), TimeoutError("late")], ids=repr)
-def test_what_a_network_does_is_not(error: Exception, client: Any) -> None:
-    cluster = Cluster(client)
+def test_an_error_of_the_network_means_that_the_answer_is_lost(error: Exception, client: Any) -> None:
+    cluster = DaskCluster(client)
     with pytest.raises(AnswerLost, match=str(error)):
         cluster.result(cluster.submit(None, fail, error))
 
 
-def test_a_task_that_was_given_up_is_lost(client: Any) -> None:
-    cluster = Cluster(client)
+def test_the_answer_to_a_cancelled_task_is_lost(client: Any) -> None:
+    cluster = DaskCluster(client)
     future = cluster.submit(None, pow, 2, 3)
     cluster.cancel([future])
     with pytest.raises(AnswerLost):
@@ -47,7 +47,7 @@ def test_a_task_that_was_given_up_is_lost(client: Any) -> None:
 
 
 def test_a_worker_knows_how_many_threads_it_may_use(client: Any) -> None:
-    cluster = Cluster(client)
+    cluster = DaskCluster(client)
     assert cluster.result(cluster.submit(None, threads_here)) == 1  # as the fixture has it
     assert threads_here() == 1  # not on a worker
 

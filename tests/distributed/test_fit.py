@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 from tests.distributed.conftest import saved
 
 import dcpf
@@ -99,7 +100,9 @@ def test_the_model_file_is_that_of_one_machine(
 @pytest.mark.parametrize(
     "changes", [{"accelerate": False, "element": "geometric"}, {"dtype": "float64"}, {"learn_rates": False}]
 )
-def test_so_it_is_with_other_parameters(changes: dict[str, Any], files: Path, client: Any, tmp_path: Path) -> None:
+def test_other_parameters_give_the_file_of_one_machine_too(
+    changes: dict[str, Any], files: Path, client: Any, tmp_path: Path
+) -> None:
     changes |= {"max_iter": 20}
     expected = saved(model(**changes).fit(dcpf.read_counts(files)), tmp_path / "alone.safetensors")
     with limited():
@@ -233,7 +236,7 @@ def test_a_checkpoint_of_another_fit_is_refused(files: Path, client: Any, tmp_pa
         model(checkpoint=folder).fit(dcpf.read_counts(files))
 
 
-def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> None:
+def test_workers_can_write_the_users_and_the_model_hold_items_only(files: Path, client: Any, tmp_path: Path) -> None:
     whole = fit(model(n_neighbors=0), files, client)
     items = fit(model(n_neighbors=0), files, client, user_factors=tmp_path / "users")
     table = pl.read_parquet(tmp_path / "users" / "*.parquet").sort("user")
@@ -256,7 +259,7 @@ def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> N
     ids=["integers for strings", "strings for integers"],
 )
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_names_are_those_of_one_machine(
+def test_names_find_their_items_as_on_one_machine(
     spelt: bool, names: dict[Any, str], elsewhere: bool, client: Any, tmp_path: Path
 ) -> None:
     item = ["007", "12", "15"] if spelt else [7, 12, 15]
@@ -355,6 +358,14 @@ def test_lists_are_those_of_the_histories_folded_in(files: Path, client: Any, tm
     expected = fitted.recommend(history=dcpf.read_counts(files), n=7).to_frame().sort("user", "rank")
     assert users == len(fitted.users_)
     assert found.equals(expected)
+    fitted.save(tmp_path / "items.safetensors", history=False)
+    recommend(dcpf.load(tmp_path / "items.safetensors"), f"{files}.dcpf", client, tmp_path / "again", n=7)
+    assert pl.read_parquet(tmp_path / "again" / "*.parquet").sort("user", "rank").equals(expected)
+
+
+def test_a_model_that_is_not_fitted_has_no_lists(files: Path, client: Any, tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        recommend(model(), f"{files}.dcpf", client, tmp_path / "lists")
 
 
 def test_the_driver_tells_where_the_time_goes(files: Path, client: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,7 +66,7 @@ def test_what_nobody_here_can_tell_of_stays_and_is_named(said: str | None, prepa
     assert "block" in folder.names()
 
 
-def test_so_does_what_a_link_leads_to(prepared: Folder, tmp_path: Path) -> None:
+def test_a_link_to_a_folder_is_not_followed(prepared: Folder, tmp_path: Path) -> None:
     elsewhere = Folder(tmp_path / "elsewhere")
     elsewhere.write("driver", platform.node().encode())
     Path(prepared.path, f"fit-{'c' * 32}").symlink_to(elsewhere.path)
@@ -74,7 +74,7 @@ def test_so_does_what_a_link_leads_to(prepared: Folder, tmp_path: Path) -> None:
     assert elsewhere.names() == ["driver"]
 
 
-def test_other_names_are_not_looked_at(prepared: Folder) -> None:
+def test_folders_of_other_names_stay(prepared: Folder) -> None:
     for name in ("fit-1", "fit-" + "g" * 32, "outfit-" + "a" * 32):
         (prepared / name).write("driver", platform.node().encode())
     before = prepared.names()
@@ -82,7 +82,7 @@ def test_other_names_are_not_looked_at(prepared: Folder) -> None:
     assert prepared.names() == before
 
 
-def test_where_there_are_no_locks_all_stays() -> None:
+def test_without_locks_nothing_is_removed() -> None:
     prepared = Folder(f"memory://{uuid.uuid4().hex}")
     with scratch_folder(prepared, uuid.uuid4().hex) as folder:
         (folder / "000010").write("block", b"much")

@@ -77,7 +77,7 @@ def test_a_user_with_more_than_a_block_has_one_alone(tmp_path: Path, monkeypatch
     assert len(ids) == 1
 
 
-def test_it_is_done_once_and_again_when_a_file_changes(files: Path, small_blocks: None) -> None:
+def test_counts_are_prepared_once_and_again_when_a_file_changes(files: Path, small_blocks: None) -> None:
     engine = Here()
     _, first = prepared(files, engine)
     assert engine.calls == ["_order_file", "_collect_range"]

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from dcpf.counts import Counts
 from dcpf.distributed import worker
-from dcpf.distributed.cluster import AnswerLost, Cluster
+from dcpf.distributed.cluster import AnswerLost, DaskCluster
 from dcpf.distributed.prepared import Manifest, read_counts_of
 from dcpf.distributed.storage import Folder
 from dcpf.distributed.worker import Answer, Command, Plan, SentItems, Task
@@ -120,7 +120,7 @@ class RemoteBlocks:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: DaskCluster,
         plan: Plan,
         manifest: Manifest,
         user_factors: str | None = None,

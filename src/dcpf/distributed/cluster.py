@@ -25,7 +25,7 @@ class AnswerLost(Exception):  # noqa: N818 - the name says it
     """The answer will never come, and the function is not to blame."""
 
 
-class Cluster:
+class DaskCluster:
     """Workers that run functions."""
 
     def __init__(self, client: Client, *, insecure: bool = False) -> None:

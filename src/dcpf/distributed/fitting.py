@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcpf import elements, memory
 from dcpf.counts import Counts, Id, Ids
 from dcpf.distributed.blocks import RemoteBlocks, RoundTimes
-from dcpf.distributed.cluster import Cluster, threads_here
+from dcpf.distributed.cluster import DaskCluster, threads_here
 from dcpf.distributed.kept import ClusterCheckpoint, remove_leftovers, scratch_folder
 from dcpf.distributed.prepared import Manifest, manifest_of, prepare, read_block, read_items
 from dcpf.distributed.storage import Folder, absolute
@@ -77,7 +77,7 @@ def fit(
     watch : callable
         Called after each round with its `RoundTimes`.
     """
-    cluster, settings = Cluster(client, insecure=insecure), model.checked_settings()
+    cluster, settings = DaskCluster(client, insecure=insecure), model.checked_settings()
     _check_possible(model, user_factors)
     if names is not None and not isinstance(names, Mapping):
         read_names(names)  # an error in the file is reported before any work
@@ -148,7 +148,7 @@ def recommend(
     if isinstance(model, DCPF):
         check_is_fitted(model)
         model = model.fitted_
-    cluster, address = Cluster(client, insecure=insecure), absolute(prepared)
+    cluster, address = DaskCluster(client, insecure=insecure), absolute(prepared)
     manifest = Manifest.read(Folder(address))
     if manifest is None:
         raise FileNotFoundError(f"there are no prepared counts in {address}; dcpf.distributed.fit prepares them")
@@ -210,7 +210,7 @@ def _folder_of_blocks(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folde
         yield Folder(absolute(model.checkpoint)) / MORE
 
 
-def _sizes(manifest: Manifest, cluster: Cluster) -> str:
+def _sizes(manifest: Manifest, cluster: DaskCluster) -> str:
     return (
         f"{extent(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
         f"{several(len(manifest.blocks), 'block')} on {several(len(cluster.workers()), 'worker')}"

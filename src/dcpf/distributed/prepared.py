@@ -22,7 +22,7 @@ from scipy import sparse
 from dcpf.counts import Counts, Id, Ids, InvalidCounts
 from dcpf.counts.codes import as_strings
 from dcpf.counts.spill import cut
-from dcpf.distributed.cluster import Cluster
+from dcpf.distributed.cluster import DaskCluster
 from dcpf.distributed.kept import SCRATCH, check_unused
 from dcpf.distributed.storage import Folder, local_copy
 from dcpf.inference.data import BLOCK_ENTRIES, distinct
@@ -169,7 +169,7 @@ class _RangeFacts:
 
 
 def prepare(
-    data: str, prepared: str, cluster: Cluster, columns: Columns, say: Callable[[str], object] = lambda line: None
+    data: str, prepared: str, cluster: DaskCluster, columns: Columns, say: Callable[[str], object] = lambda line: None
 ) -> Manifest:
     """Prepare counts and return their manifest. Nothing is done if the same files were prepared already."""
     folder, files = Folder(prepared), Folder(data).files(ENDINGS)

@@ -195,6 +195,7 @@ def advance(plan: Plan, task: Task, items: dict[int, SentItems]) -> Answer:
             block.commands_run = task.after
             here.blocks[number] = block  # only now, so that a block whose commands failed halfway counts as lost
             answer.done.append(number)
+        here.items.clear()
         answer.nodes, answer.seconds = total.nodes, time.perf_counter() - began
         return answer
 
