@@ -12,7 +12,7 @@ from dcpf import elements
 from dcpf.cli import main
 from dcpf.cli.output import numbers, plain, whole_file, without_nan
 from dcpf.progress import Iteration, ProgressBar
-from dcpf.wording import clock
+from dcpf.text import clock
 
 
 def test_a_column_of_numbers_has_as_many_decimals_as_its_largest_needs() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import printed, refused, run
 
 import dcpf
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 SMALL = ("--metric", "ndcg@5>0", "--trials", "6")
 
@@ -65,7 +65,7 @@ def test_the_journal_is_never_the_model(plays: Path, tmp_path: Path, monkeypatch
 def test_one_user_tells_nothing(tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("user,item,count\na,x,1\na,y,2\nb,x,1\nb,y,2\n")
     said = refused("tune", tmp_path / "few.csv", *SMALL, "--journal", tmp_path / "j.jsonl")
-    assert "judges one user only" in said
+    assert "judges only one user" in said
 
 
 def test_the_journal_is_named_after_the_counts(plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from dcpf.cli.inputs import Json, bar, check_least
 from dcpf.cli.output import check_output, console, plain, print_json, size, table, write_frames
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -101,7 +101,9 @@ def _list(*, as_json: bool) -> None:
         return
     screen = console()
     for data in DATA_SETS.values():
-        shape = f"{extent(data.paper.users, data.paper.items, data.paper.entries)}, {data.paper.share:.2%} non-zero"
+        shape = (
+            f"{shape_words(data.paper.users, data.paper.items, data.paper.entries)}, {data.paper.share:.2%} non-zero"
+        )
         screen.print(data.name, style="bold")
         screen.print(f"  {data.title}: {data.description}. In the paper {shape}.", soft_wrap=True)
         screen.print(f"  {data.original.file}", soft_wrap=True)

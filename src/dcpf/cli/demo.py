@@ -7,7 +7,7 @@ import typer
 
 from dcpf.cli.inputs import Threads, check_least
 from dcpf.cli.output import console, heading, table
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dcpf.elements import Element
     from dcpf.model import DCPF
-    from dcpf.simulate import Listening
+    from dcpf.simulation import Listening
 
 _SHOWN = 10  # recommendations
 _PLAYED = 6  # songs of the listener's history
@@ -68,7 +68,7 @@ def demo(
     import numpy as np
 
     from dcpf import DCPF
-    from dcpf.simulate import listening_data
+    from dcpf.simulation import listening_data
 
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
     _tell_simulated(screen, truth)
@@ -99,7 +99,7 @@ def _fit(screen: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
     first, total = seconds[0], seconds[-1]
     compiled = first > 1.0 and first > 20.0 * (total - first) / len(seconds)
     screen.print(
-        f"Learned {several(model.n_components, 'component')} in {several(model.n_iter_, 'iteration')} "
+        f"Learned {plural(model.n_components, 'component')} in {plural(model.n_iter_, 'iteration')} "
         f"and {total:.1f} seconds"
         + (f", {first:.1f} of them for compiling, on a first run only.\n" if compiled else ".\n")
     )

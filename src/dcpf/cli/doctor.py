@@ -12,7 +12,7 @@ import typer
 import dcpf
 from dcpf.cli.inputs import Json
 from dcpf.cli.output import console, plain, print_json, size
-from dcpf.wording import several
+from dcpf.text import plural
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors")
 
@@ -96,7 +96,7 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'system':14} {machine['system']}")
     screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
     state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
-    files = several(cache["files"], "file")
+    files = plural(cache["files"], "file")
     there = f"{files}, {size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
     screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:

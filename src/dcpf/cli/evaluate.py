@@ -10,7 +10,7 @@ from dcpf.cli.inputs import History, Json, Threads, check_least, load
 from dcpf.cli.output import TABLES, check_output, console, plain, print_json, write_frames
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.settings import DEFAULTS, Settings
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -90,7 +90,7 @@ def evaluate(
     other = None if against is None else judge(load(against, threads), held_out, k, levels, history=before)
     if output is not None:
         rows = write_frames(output, [found.per_user()])
-        console(stderr=True).print(f"Wrote {several(rows, 'row')} to {plain(output)}", soft_wrap=True)
+        console(stderr=True).print(f"Wrote {plural(rows, 'row')} to {plain(output)}", soft_wrap=True)
     _tell(model, held_out, before, found, other, as_json=json)
 
 
@@ -114,7 +114,7 @@ def _tell(
     screen = console()
     texts = [str(found), "", str(likelihood)]
     if compared is not None:
-        texts += ["", f"first: this model, second: the other, over {several(compared.users, 'user')}", str(compared)]
+        texts += ["", f"first: this model, second: the other, over {plural(compared.users, 'user')}", str(compared)]
     for line in "\n".join(texts).splitlines():
         screen.print(plain(line), soft_wrap=True)
 
@@ -123,7 +123,7 @@ def _fitted(model: "DCPF", counts: "Counts", test_fraction: float, seed: int) ->
     """The model of one part of the counts, and the other part."""
     train, test = counts.split(test_fraction, seed)
     console(stderr=True).print(
-        f"{several(test.nnz, 'count')} held out, {several(train.nnz, 'count')} to learn from", soft_wrap=True
+        f"{plural(test.nnz, 'count')} held out, {plural(train.nnz, 'count')} to learn from", soft_wrap=True
     )
     return model.fit(train), test
 

@@ -9,7 +9,7 @@ from dcpf.cli.groups import grouped
 from dcpf.cli.inputs import History, Json, Model, check_least, find_items, find_users, load
 from dcpf.cli.output import console, heading, number, numbers, print_json, table, word
 from dcpf.cli.reading import USUAL, Reading
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def _show_history(screen: "Console", why: "Explanation", n: int) -> None:
     labels = [why.catalogue.named(int(place)) for place in why.items[:n]]
     others = len(why.items) - len(labels)
     if others > 0:
-        labels.append(f"({several(others, 'other item')})")
+        labels.append(f"({plural(others, 'other item')})")
         for shown, whole in ((counts, why.counts), (sessions, why.sessions), (parts, why.parts)):
             shown.append(whole[n:].sum())
     made = table("item", "count", "read as\nsessions", "part of\nthe score", "")
@@ -87,7 +87,7 @@ def _show_components(screen: "Console", why: "Explanation", model: "DCPF") -> No
         made.add_row(str(k), word(top), part, f"{share / why.score:.0%}")
     others = len(why.components) - len(order)
     if others > 0:
-        made.add_row("", f"({several(others, 'other component')})", spelt[-2], f"{rest / why.score:.0%}")
+        made.add_row("", f"({plural(others, 'other component')})", spelt[-2], f"{rest / why.score:.0%}")
     if why.excited > 0.0:
         made.add_row("", "(excited by the history)", spelt[-1], f"{why.excited / why.score:.0%}")
     heading(screen, "By component")

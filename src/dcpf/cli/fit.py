@@ -28,7 +28,7 @@ from dcpf.cli.output import check_output, console, number, plain, print_json, re
 from dcpf.cli.reading import USUAL, Reading
 from dcpf.cli.settings import DEFAULTS, Settings
 from dcpf.cli.stopping import Stop
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
@@ -242,7 +242,7 @@ def _tell(model: "DCPF", output: Path, seconds: float) -> None:
     about, screen = model.describe(1, 1), console()
     entries, total = about.data["entries"], about.data["total"]
     screen.print(
-        f"Learned {several(about.components, 'component')} in {several(model.n_iter_, 'iteration')}"
+        f"Learned {plural(about.components, 'component')} in {plural(model.n_iter_, 'iteration')}"
         + (
             f", and which items bring which, in {seconds:.1f} seconds. "
             if about.neighbors

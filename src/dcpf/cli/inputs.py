@@ -1,6 +1,6 @@
 """What commands are given: files of counts, models, users and items as they are typed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,6 +49,31 @@ def bar(what: str, *, of_bytes: bool = False) -> Iterator[Any]:
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task(plain(what), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def run_bar(start: str, total: int | None, kept: Callable[[], str]) -> Iterator[Callable[..., None]]:
+    """A progress bar over the fits of a run; an interrupt says what is `kept`.
+
+    Call it with the fits done and a description of the current one. Where there is no terminal, `line` is printed.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = console(stderr=True)
+    text = TextColumn("{task.description}", markup=False)
+    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), text, TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task(plain(start), total=total)
+
+        def update(done: int, description: str, *, line: str | None = None, total: int | None = None) -> None:
+            progress.update(task, completed=done, description=plain(description), total=total)
+            if line is not None and not screen.is_terminal:
+                screen.print(f"  {plain(line)}", soft_wrap=True)
+
+        try:
+            yield update
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"{kept()}; the same command resumes from there") from None
 
 
 def load(path: Path, threads: int | None = None) -> "DCPF":

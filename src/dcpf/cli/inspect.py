@@ -6,7 +6,7 @@ import typer
 
 from dcpf.cli.inputs import Json, Model, check_least, load
 from dcpf.cli.output import console, heading, number, numbers, plain, print_json, size, table, word
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,10 +46,10 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
     screen.print(plain(file["path"]), style="bold", soft_wrap=True)
     lines = {
         "file": f"{size(file['bytes'])}, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
-        "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
-        f"{several(about.components, 'component')}"
-        + (f", up to {several(about.neighbors, 'neighbour')} of an item" if about.neighbors else ""),
-        "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
+        "size": f"{plural(about.users, 'user')} x {plural(about.items, 'item')}, "
+        f"{plural(about.components, 'component')}"
+        + (f", up to {plural(about.neighbors, 'neighbour')} of an item" if about.neighbors else ""),
+        "fitted to": f"{plural(data['entries'], 'count')} up to {data['largest']:,}, in all {data['total']:,}",
         "element": about.element + (f", {parameters}" if parameters else ""),
         "": about.meaning,
     }
@@ -70,7 +70,7 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
 
 
 def _show_bound(screen: "Console", bounds: tuple[float, ...]) -> None:
-    heading(screen, f"The bound after {several(len(bounds), 'iteration')}")
+    heading(screen, f"The bound after {plural(len(bounds), 'iteration')}")
     screen.print(f"{number(bounds[0])} {sparkline(bounds)} {number(bounds[-1])}\n")
 
 

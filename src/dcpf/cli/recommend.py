@@ -33,7 +33,7 @@ from dcpf.cli.output import (
     write_frames,
 )
 from dcpf.cli.reading import USUAL, Reading
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,7 +105,7 @@ def recommend(
     users = find_users(fitted, asking.history, list(dict.fromkeys(user))) if user else None
     if output is not None:
         rows = write_frames(output, asking.blocks(users))
-        remark(f"{several(rows, 'row')} written to {output}")
+        remark(f"{plural(rows, 'row')} written to {output}")
     elif json:
         print_json([row for frame in asking.blocks(users) for row in records(frame)])
     else:
@@ -150,7 +150,7 @@ class _Asking:
         order = sorted(range(len(why.items)), key=lambda j: (-why.sessions[j], -why.counts[j]))[:_PLAYED]
         most = [(why.catalogue.named(int(why.items[j])), why.counts[j], why.sessions[j]) for j in order]
         told = ", ".join(f"{name} {number(sessions)} ({count:,})" for name, count, sessions in most)
-        has = f"User {user} has {several(len(why.items), 'item')}"
+        has = f"User {user} has {plural(len(why.items), 'item')}"
         return f"{has}; most sessions (and count): {told}" if most else f"{has}: this is what is popular"
 
 

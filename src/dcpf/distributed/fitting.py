@@ -31,7 +31,7 @@ from dcpf.progress import ProgressBar
 from dcpf.readers.names import read_names
 from dcpf.readers.read import with_names
 from dcpf.store.checkpoint import MORE
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 Address = str | os.PathLike[str]
 _BYTES_OF_ENTRY = 16  # in memory, as a model holds it
@@ -189,7 +189,7 @@ def _check_memory(manifest: Manifest, model: DCPF) -> None:
     needed = manifest.users * model.size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
     if needed > memory.memory():
         raise ValueError(
-            f"the model of {several(manifest.users, 'user')} with {several(manifest.entries, 'count')} takes "
+            f"the model of {plural(manifest.users, 'user')} with {plural(manifest.entries, 'count')} takes "
             f"{needed / 1e9:.1f} GB, but this machine has {memory.memory() / 1e9:.1f} GB; pass user_factors, a "
             "folder for the workers to write to"
         )
@@ -212,8 +212,8 @@ def _folder_of_blocks(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folde
 
 def _sizes(manifest: Manifest, cluster: DaskCluster) -> str:
     return (
-        f"{extent(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
-        f"{several(len(manifest.blocks), 'block')} on {several(len(cluster.workers()), 'worker')}"
+        f"{shape_words(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
+        f"{plural(len(manifest.blocks), 'block')} on {plural(len(cluster.workers()), 'worker')}"
     )
 
 

@@ -28,7 +28,7 @@ from dcpf.distributed.storage import Folder, local_copy
 from dcpf.inference.data import BLOCK_ENTRIES, distinct
 from dcpf.readers import read_counts
 from dcpf.readers.parquet import ENDINGS
-from dcpf.wording import several
+from dcpf.text import plural
 
 _MANIFEST, _ITEMS, _FORMAT = "manifest.json", "items.parquet", 1
 _OURS = re.compile(rf"manifest\.json|items\.parquet|users-\d+\.parquet|draft|.*\.draft|{SCRATCH.pattern}")
@@ -188,7 +188,7 @@ def prepare(
         )
     check_unused(folder)
     folder.remove()
-    say(f"Preparing {several(len(files), 'file')} of {data} in {prepared}")
+    say(f"Preparing {plural(len(files), 'file')} of {data} in {prepared}")
     draft = folder / "draft"
     calls = [(address, draft.address, number) for number, (address, _) in enumerate(files)]
     facts: list[_FileFacts] = cluster.each(_order_file, calls, columns)
