@@ -200,7 +200,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
         """
         del y
-        settings = self._settings()
+        settings = self.checked_settings()
         counts = self._with_known_names(Counts.of(X))
         matrix, described = counts.matrix, describe_data(counts.matrix)
         if self.n_components > min(matrix.shape):
@@ -220,6 +220,9 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
             run = self.fit_with(job, int(matrix.nnz), checkpoint, bar)
             try:
                 run.run()
+            except BaseException:
+                run.take_reached()
+                raise
             finally:  # whatever ended it, what was reached is kept
                 if run.parts:
                     self.take(run, counts.users, counts.items, counts.names, matrix, described, threads)
@@ -285,7 +288,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         Factors and element stay. As the other parts are learned last, this gives what a whole fit with these
         parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date.
         """
-        fitted, settings = self._fitted(), self._settings()
+        fitted, settings = self._fitted(), self.checked_settings()
         matrix, factors = counts_to_learn_from(fitted), fitted.part("factors")
         if not matrix.nnz:
             raise ValueError("the users of the model have no counts any more, so there is nothing to learn from")
@@ -323,12 +326,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         `random_state` is a number.
         """
         del y
-        settings = self._settings()
+        settings = self.checked_settings()
         if total_users is not None:
             check_whole(total_users=total_users)
         parameters = plain_parameters(self.get_params(deep=False))
         rng, dtype = generator(self.random_state), np.dtype(self.dtype)
-        begin = Start(elements.get(self.element), self._size, dtype, rng, parameters)
+        begin = Start(elements.get(self.element), self.size, dtype, rng, parameters)
         known = getattr(self, "fitted_", None)
         if known is not None and not has_ids(X):
             self._check_columns(X)
@@ -464,7 +467,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
             return counts
         return counts.with_names(dict(zip(known.items, known.names, strict=True)))
 
-    def _settings(self) -> FitSettings:
+    def checked_settings(self) -> FitSettings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
         check_whole(max_iter=self.max_iter)
         check_whole(n_components=self.n_components, n_neighbors=self.n_neighbors, least=0)
@@ -496,7 +499,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         )
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         """K: one component for activity and popularity, where there are none for tastes."""
         return int(self.n_components) or 1
 
@@ -504,11 +507,11 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            drawn, H = random_start(data, self._size, generator(self.random_state), dtype)
+            drawn, H = random_start(data, self.size, generator(self.random_state), dtype)
             known: FittedModel | None = getattr(self, "fitted_", None)
             if not self.warm_start or known is None:
                 return element, (drawn, H)
-            if self._n_features_out != self._size:
+            if self._n_features_out != self.size:
                 raise ValueError(
                     f"warm_start: the model has {self._n_features_out} components, n_components is now "
                     f"{self.n_components}; they must be the same"
@@ -528,12 +531,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
     def _given_start(self, side: int, rows: int) -> Floats:
         name, dtype = ("E[W]", "E[H]")[side], np.dtype(self.dtype)
         array = np.array(self.init[side], dtype=dtype, order="C")
-        if array.shape != (rows, self._size):
-            raise ValueError(f"init: {name} must have shape ({rows}, {self._size}), found {array.shape}")
+        if array.shape != (rows, self.size):
+            raise ValueError(f"init: {name} must have shape ({rows}, {self.size}), found {array.shape}")
         if not (np.isfinite(array).all() and (array > 0.0).all()):
             raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
         level = math.prod(float(np.asarray(one).max()) for one in self.init)
-        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self._size:
+        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self.size:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
                 "scale them, or use dtype='float64'"

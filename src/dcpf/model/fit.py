@@ -67,7 +67,7 @@ class Fit:
         return (SHARE,) + (1.0 / others,) * others if others > 0 else (1.0,) * len(self.parts)
 
     def run(self) -> None:
-        """Learn all parts. If this is interrupted, `parts` has those that were reached."""
+        """Learn all parts. If this is interrupted, `parts` has those that were finished: see `take_reached`."""
         found = self._checkpoint.position
         names = [kind.name for kind in self._kinds]
         first = 0 if found is None else names.index(found.kind)
@@ -76,17 +76,17 @@ class Fit:
             job = replace(self._job, element=self.element, others=self._others, expected=self._expected)
             if found is not None and kind.name == found.kind:
                 job = replace(job, start=found.state)
-            try:
-                state = self._learn(kind, job, found)
-            except BaseException:
-                self.ended = False  # so that the checkpoint stays when what was reached is saved
-                if self.reached is not None and self.reached.kind == kind.name:
-                    self._take(kind, self.reached.state, job)
-                raise
-            self._take(kind, state, job)
+            self._take(kind, self._learn(kind, job, found), job)
             found = None
             if self.stopped:
                 return
+
+    def take_reached(self) -> None:
+        """After an interruption: also take the part that was being learned, as it was last reached."""
+        self.ended = False  # so that the checkpoint stays when what was reached is saved
+        if self.reached is not None and len(self.parts) == len(self.reached.parts):
+            kind = next(kind for kind in self._kinds if kind.name == self.reached.kind)
+            self._take(kind, self.reached.state, self._job)
 
     def learn_after(self, parts: Sequence[Part]) -> None:
         """Learn the parts that come after these, which are there already."""

@@ -1,4 +1,4 @@
-"""Dask behind a handful of calls. The rest of this room takes nothing of it but the client that a caller brings."""
+"""The few calls to Dask that a fit needs. The other files here take nothing from Dask but the type of a client."""
 
 import ipaddress
 import logging
@@ -14,18 +14,18 @@ from distributed import CancelledError, Client, LocalCluster, fire_and_forget, g
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-# What is said of a task whose worker, or whose input, has gone: it is given to another one. Other errors are the
-# function's own. CommClosedError is Dask's word for a ConnectionError, and is an OSError as that is.
+# Raised when a worker, or an input that it held, is gone: the task is then given to another worker. Any other error
+# comes from the function itself. CommClosedError is Dask's ConnectionError, and is an OSError too.
 _LOST = (KilledWorker, CancelledError, CommClosedError, ConnectionError, TimeoutError)
 _TRIES = 5
-_PATIENCE = 300.0  # seconds without a single worker, or without an answer from any, after which a fit gives up
+_PATIENCE = 300.0  # seconds without any worker, or without any answer, before a fit gives up
 
 
-class Lost(Exception):  # noqa: N818 - the name says it
-    """The answer will never come, through no fault of the question."""
+class AnswerLost(Exception):  # noqa: N818 - the name says it
+    """The answer will never come, and the function is not to blame."""
 
 
-class Engine:
+class DaskCluster:
     """Workers that run functions."""
 
     def __init__(self, client: Client, *, insecure: bool = False) -> None:
@@ -34,14 +34,14 @@ class Engine:
 
     @property
     def dashboard(self) -> str:
-        """The address of Dask's own page, where one sees what workers do; empty if there is none."""
-        if self._client.cluster is not None and find_spec("bokeh") is None:  # the page needs it, here
+        """The address of Dask's dashboard, empty if there is none."""
+        if self._client.cluster is not None and find_spec("bokeh") is None:  # a dashboard on this machine needs it
             return ""
-        served = self._client.scheduler_info(n_workers=0).get("services", {})
-        return str(self._client.dashboard_link) if served.get("dashboard") else ""
+        services = self._client.scheduler_info(n_workers=0).get("services", {})
+        return str(self._client.dashboard_link) if services.get("dashboard") else ""
 
     def workers(self) -> dict[str, int]:
-        """The addresses of the workers there are, and the threads that each may use. Waits until there is one."""
+        """Threads of each worker, by its address. Waits until there is a worker."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             known = self._client.scheduler_info(n_workers=-1)["workers"]
@@ -49,63 +49,63 @@ class Engine:
                 return {address: int(facts["nthreads"]) for address, facts in sorted(known.items())}
             time.sleep(0.1)
         raise TimeoutError(
-            f"no worker has been there for {_PATIENCE:.0f} seconds; start some, and go on with --resume"
+            f"the cluster has had no worker for {_PATIENCE:.0f} seconds; start some, then continue with --resume"
         )
 
     def put(self, value: Any) -> Any:
-        """Bring a value to the workers, for arguments of functions."""
+        """Send a value to the workers, to pass to functions."""
         try:
             return self._client.scatter([value], hash=False, direct=True, timeout=60)[0]
-        except Exception as error:  # arrays always go over the wire: it is the worker that is not there, or no more
-            raise Lost(str(error)) from error
+        except Exception as error:  # the arrays can always be sent: it is a worker that is gone
+            raise AnswerLost(str(error)) from error
 
     def submit(self, worker: str | None, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Have a worker run a function: this one if it can, else another."""
+        """Run a function on this worker, or on another one if it is gone or None."""
         if worker is None:
             return self._client.submit(function, *arguments, pure=False)
         return self._client.submit(function, *arguments, workers=[worker], allow_other_workers=True, pure=False)
 
     def gone(self, futures: Sequence[Any]) -> set[Any]:
-        """Those of which no worker has any more what was put there. Dask does not always tell by itself."""
-        there = self._client.who_has(list(futures)) if futures else {}
-        return {one for one in futures if one.status != "finished" or not there.get(one.key)}
+        """The values put on the cluster that no worker holds any more. Dask does not always say so by itself."""
+        holders = self._client.who_has(list(futures)) if futures else {}
+        return {future for future in futures if future.status != "finished" or not holders.get(future.key)}
 
     def first(self, futures: Iterable[Any], seconds: float) -> list[Any]:
-        """Those that are done, as soon as there is one; none if there is none after so many seconds."""
+        """The futures that are done, as soon as one is; an empty list if none is done in time."""
         until, futures = time.monotonic() + seconds, list(futures)
         while True:
-            done = [one for one in futures if one.status != "pending"]
+            done = [future for future in futures if future.status != "pending"]
             if done or time.monotonic() >= until:
                 return done
             time.sleep(0.002)
 
     def result(self, future: Any) -> Any:
-        """What a function has answered. Raises what it has raised, or Lost."""
+        """What a function returned. Raises what the function raised, or AnswerLost."""
         try:
             return self._client.gather(future, direct=True)
         except _LOST as error:
-            raise Lost(str(error)) from error
+            raise AnswerLost(str(error)) from error
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Do without these."""
+        """Give up on these futures."""
         self._client.cancel(list(futures), force=True)
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], shared: Any = None) -> list[Any]:
-        """A function of no memory for each of these arguments, after one that all share; answers in their order."""
+        """The results of function(shared, *call) for each call, in order. The function must be stateless."""
         answers: list[Any] = [None] * len(calls)
         waiting, tries, last = set(range(len(calls))), 0, time.monotonic()
         while waiting:
             try:
-                brought = self.put(shared)
-                asked = {self.submit(None, function, brought, *calls[j]): j for j in sorted(waiting)}
+                held = self.put(shared)
+                asked = {self.submit(None, function, held, *calls[number]): number for number in sorted(waiting)}
                 while asked:
                     for future in self.first(asked, 1.0):
                         answers[asked[future]] = self.result(future)
                         waiting.discard(asked.pop(future))
                         tries, last = 0, time.monotonic()
-                    if self.gone([brought]) or time.monotonic() - last > _PATIENCE:
-                        raise Lost("a worker has gone, or does not answer")
-            except Lost:
+                    if self.gone([held]) or time.monotonic() - last > _PATIENCE:
+                        raise AnswerLost("a worker is gone or does not answer")
+            except AnswerLost:
                 tries, last = tries + 1, time.monotonic()
                 if tries > _TRIES:
                     raise
@@ -113,13 +113,13 @@ class Engine:
         return answers
 
     def everywhere(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on all workers there are, and do not wait for them."""
+        """Run a function on every worker, without waiting for it."""
         for worker in self._client.scheduler_info(n_workers=-1)["workers"]:
             fire_and_forget(self.submit(worker, function, *arguments))  # type: ignore[no-untyped-call]
 
 
 def threads_here() -> int:
-    """As many threads as the worker may use that runs this; 1 elsewhere."""
+    """The number of threads of the worker that runs this; 1 outside of a worker."""
     try:
         return max(1, int(get_worker().state.nthreads))
     except ValueError:  # not on a worker
@@ -127,7 +127,7 @@ def threads_here() -> int:
 
 
 def check_secure(address: str, *, insecure: bool) -> None:
-    """Refuse a scheduler on another host that anyone can talk to."""
+    """Refuse a scheduler on another host without TLS."""
     parts = urlsplit(address)
     if insecure or parts.scheme in ("tls", "wss", "inproc", "ucxx"):
         return
@@ -138,15 +138,15 @@ def check_secure(address: str, *, insecure: bool) -> None:
         here = host == "localhost"
     if not here:
         raise ValueError(
-            f"the scheduler at {address} is on another host and does not use TLS: whoever reaches its port can run "
-            "programs on the cluster. Set up TLS (tls://...), or pass insecure=True (--insecure) if the network is "
-            "yours alone"
+            f"the scheduler at {address} is on another host and does not use TLS: anyone who can reach its port can "
+            "run programs on the cluster. Set up TLS (tls://...), or pass insecure=True (--insecure) if you trust "
+            "everyone on the network"
         )
 
 
 @contextmanager
 def connected(address: str, *, insecure: bool = False) -> Iterator[Client]:
-    """A client of a cluster that is there. What TLS needs is taken from Dask's own settings."""
+    """A client of a running cluster. Dask's configuration says where the TLS certificates are."""
     check_secure(address, insecure=insecure)
     try:
         client = Client(address, timeout="30s")  # type: ignore[no-untyped-call]
@@ -158,13 +158,13 @@ def connected(address: str, *, insecure: bool = False) -> Iterator[Client]:
 
 @contextmanager
 def local_cluster(workers: int, threads: int) -> Iterator[Client]:
-    """A cluster of processes on this machine, which ends with the block."""
+    """A cluster of worker processes on this machine, which ends with the block."""
     settings = {
-        "distributed.scheduler.work-stealing": False,  # a block is where its state is
+        "distributed.scheduler.work-stealing": False,  # a task belongs where its block is
         "distributed.scheduler.worker-ttl": "60s",
-        "distributed.deploy.lost-worker-timeout": "1h",  # one that died is started again, however long that takes
+        "distributed.deploy.lost-worker-timeout": "1h",  # a dead worker is restarted, however long that takes
         "distributed.comm.timeouts.connect": "30s",
-        "distributed.worker.memory.terminate": False,  # what does not fit lies in mapped files
+        "distributed.worker.memory.terminate": False,  # arrays that do not fit are in memory-mapped files
         "distributed.worker.memory.pause": False,
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.target": False,

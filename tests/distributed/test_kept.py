@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from dcpf.distributed.shelf import shelf, sweep
+from dcpf.distributed.kept import remove_leftovers, scratch_folder
 from dcpf.distributed.storage import Folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
 
 DRIVER = """
 import sys, time
-from dcpf.distributed.shelf import shelf
+from dcpf.distributed.kept import scratch_folder
 from dcpf.distributed.storage import Folder
-with shelf(Folder(sys.argv[1]), "a" * 32) as folder:
+with scratch_folder(Folder(sys.argv[1]), "a" * 32) as folder:
     (folder / "000010").write("block", b"much")
     print("there", flush=True)
     time.sleep(600)
@@ -32,9 +32,9 @@ def prepared(tmp_path: Path) -> Folder:
 
 
 def test_a_folder_goes_with_its_fit(prepared: Folder) -> None:
-    with pytest.raises(ZeroDivisionError), shelf(prepared, uuid.uuid4().hex) as folder:
+    with pytest.raises(ZeroDivisionError), scratch_folder(prepared, uuid.uuid4().hex) as folder:
         (folder / "000010").write("block", b"much")
-        assert sweep(prepared) == []
+        assert remove_leftovers(prepared) == []
         assert folder.names() == ["000010", "driver"]
         raise ZeroDivisionError
     assert prepared.names() == ["manifest.json"]
@@ -45,12 +45,12 @@ def test_that_of_a_driver_goes_only_when_the_driver_is_gone(prepared: Folder) ->
         try:
             assert driver.stdout is not None
             assert driver.stdout.readline() == b"there\n"
-            assert sweep(prepared) == []
+            assert remove_leftovers(prepared) == []
             assert len(prepared.names()) == 2
         finally:
             driver.kill()
     assert len(prepared.names()) == 2
-    assert sweep(prepared) == []
+    assert remove_leftovers(prepared) == []
     assert prepared.names() == ["manifest.json"]
 
 
@@ -61,31 +61,31 @@ def test_what_nobody_here_can_tell_of_stays_and_is_named(said: str | None, prepa
     folder.write("block", b"much")
     if said is not None:
         folder.write("driver", said.encode())
-    (told,) = sweep(prepared)
-    assert told.startswith(f"{folder.address} is of a fit that was killed, or that still runs")
+    (note,) = remove_leftovers(prepared)
+    assert note.startswith(f"{folder.address} belongs to a fit that was killed or still runs")
     assert "block" in folder.names()
 
 
-def test_so_does_what_a_link_leads_to(prepared: Folder, tmp_path: Path) -> None:
+def test_a_link_to_a_folder_is_not_followed(prepared: Folder, tmp_path: Path) -> None:
     elsewhere = Folder(tmp_path / "elsewhere")
     elsewhere.write("driver", platform.node().encode())
     Path(prepared.path, f"fit-{'c' * 32}").symlink_to(elsewhere.path)
-    assert len(sweep(prepared)) == 1
+    assert len(remove_leftovers(prepared)) == 1
     assert elsewhere.names() == ["driver"]
 
 
-def test_other_names_are_not_looked_at(prepared: Folder) -> None:
+def test_folders_of_other_names_stay(prepared: Folder) -> None:
     for name in ("fit-1", "fit-" + "g" * 32, "outfit-" + "a" * 32):
         (prepared / name).write("driver", platform.node().encode())
     before = prepared.names()
-    assert sweep(prepared) == []
+    assert remove_leftovers(prepared) == []
     assert prepared.names() == before
 
 
-def test_where_there_are_no_locks_all_stays() -> None:
+def test_without_locks_nothing_is_removed() -> None:
     prepared = Folder(f"memory://{uuid.uuid4().hex}")
-    with shelf(prepared, uuid.uuid4().hex) as folder:
+    with scratch_folder(prepared, uuid.uuid4().hex) as folder:
         (folder / "000010").write("block", b"much")
-        assert len(sweep(prepared)) == 1
+        assert len(remove_leftovers(prepared)) == 1
         assert (folder / "000010").names() == ["block"]
     assert prepared.names() == []

@@ -12,10 +12,9 @@ import pytest
 from tests.distributed.conftest import plays
 
 import dcpf
-from dcpf.distributed import preparing
-from dcpf.distributed.manifest import Manifest, read_block, read_counts_of
-from dcpf.distributed.preparing import prepare
-from dcpf.distributed.shelf import shelf
+from dcpf.distributed import prepared as prepared_module
+from dcpf.distributed.kept import scratch_folder
+from dcpf.distributed.prepared import Manifest, prepare, read_block, read_counts_of
 from dcpf.distributed.storage import Folder
 from dcpf.inference.data import Data
 
@@ -67,7 +66,7 @@ def test_users_and_items_may_be_strings(files: Path, small_blocks: None) -> None
 
 def test_a_user_with_more_than_a_block_has_one_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plays").mkdir()
-    monkeypatch.setattr(preparing, "BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(prepared_module, "BLOCK_ENTRIES", 40)
     plays().write_parquet(tmp_path / "plays" / "all.parquet")
     folder, manifest = prepared(tmp_path / "plays")
     large = [number for number, block in enumerate(manifest.blocks) if block.entries > 40]
@@ -78,7 +77,7 @@ def test_a_user_with_more_than_a_block_has_one_alone(tmp_path: Path, monkeypatch
     assert len(ids) == 1
 
 
-def test_it_is_done_once_and_again_when_a_file_changes(files: Path, small_blocks: None) -> None:
+def test_counts_are_prepared_once_and_again_when_a_file_changes(files: Path, small_blocks: None) -> None:
     engine = Here()
     _, first = prepared(files, engine)
     assert engine.calls == ["_order_file", "_collect_range"]
@@ -159,7 +158,7 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_folder_with_other_files_is_never_emptied(files: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years")
-    with pytest.raises(ValueError, match=r"mine holds other files .*thesis\.txt.*--prepared"):
+    with pytest.raises(ValueError, match=r"mine holds files other .*thesis\.txt.*--prepared"):
         prepare(str(files), str(tmp_path / "mine"), Here(), {})  # type: ignore[arg-type]
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
 
@@ -168,10 +167,10 @@ def test_a_folder_with_other_files_is_never_emptied(files: Path, tmp_path: Path)
 def test_what_a_fit_here_uses_is_not_removed(files: Path, small_blocks: None) -> None:
     folder, first = prepared(files)
     plays(seed=5).write_parquet(files / "part-9.parquet")
-    with shelf(folder, "a" * 32):
+    with scratch_folder(folder, "a" * 32):
         before = folder.names()
         with pytest.raises(
-            ValueError, match=rf"{folder.address}/fit-a{{32}} is of a fit that still runs,.*wait.*--prepared"
+            ValueError, match=rf"{folder.address}/fit-a{{32}} belongs to a fit that still runs,.*wait.*--prepared"
         ):
             prepared(files)
         assert folder.names() == before
@@ -187,7 +186,8 @@ def test_what_a_fit_elsewhere_may_use_is_not_removed(machine: str | None, files:
     left.write("block", b"much")
     if machine is not None:
         left.write("driver", machine.encode())
-    with pytest.raises(ValueError, match=rf"{left.address} is of a fit that was killed, or .*remove it.*--prepared"):
+    said = rf"{left.address} belongs to a fit that was killed or .*remove that folder.*--prepared"
+    with pytest.raises(ValueError, match=said):
         prepared(files)
     assert Manifest.read(folder) == first
     left.remove()
@@ -205,7 +205,7 @@ def test_what_a_killed_fit_has_left_here_holds_nothing_up(files: Path, small_blo
 
 
 def test_what_was_prepared_from_older_files_is_not_taken_for_newer(files: Path, small_blocks: None) -> None:
-    from dcpf.distributed.manifest import manifest_of
+    from dcpf.distributed.prepared import manifest_of
 
     folder, first = prepared(files)
     assert manifest_of(folder.address, first.source) == first
