@@ -105,7 +105,6 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
     factors, popularity = model.part("factors"), model.popularity
     of_users, of_items = _column_sums(factors)
     total, by_component = float(popularity.sum()), of_users * of_items
-    weight = model.weights[model.parts.index(factors)]
     excitation = model.part("excitation")
     return Description(
         element=model.element.name,
@@ -118,7 +117,7 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
         has_history=model.history is not None,
         has_names=model.names is not None,
         neighbors=0 if excitation is None else excitation.most_sources,
-        excited=max(0.0, 1.0 - weight * float(of_users @ of_items) / total) if excitation is not None else 0.0,
+        excited=model.sessions_by_part.get("excitation", 0.0) / total,
         sessions=total,
         sessions_per_count=model.facts.sessions_per_count,
         bounds=tuple(model.facts.bounds.tolist()),

@@ -70,6 +70,8 @@ class Fit:
         """Learn all parts. If this is interrupted, `parts` has those that were reached."""
         found = self._checkpoint.position
         names = [kind.name for kind in self._kinds]
+        if found is not None and found.kind not in names:
+            raise ValueError(f"the checkpoint was made while learning {found.kind}, which is not among {names}")
         first = 0 if found is None else names.index(found.kind)
         self.parts = [] if found is None else list(found.parts)
         for kind in self._kinds[first:]:
