@@ -54,7 +54,7 @@ def serve(
     _log_to_standard_error(quiet)
 
     def ready(served: "ServedModel", address: str) -> None:
-        about = f"{plural(len(served.model.users), 'user')} x {several(len(served.model.items), 'item')}"
+        about = f"{plural(len(served.model.users), 'user')} x {plural(len(served.model.items), 'item')}"
         typer.echo(f"Serving {plain(model)} ({about}, revision {served.revision})\n  {address}\nCtrl-C stops it.")
         sys.stdout.flush()
         if open_page:

@@ -15,7 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import has_ids
 from dcpf.model.fitted import Facts, FittedModel, describe_data
 from dcpf.model.users import aligned, counts_of
-from dcpf.parts import Part
+from dcpf.parts import NewRows, Part
 from dcpf.parts.factors import Factors, merged
 
 Positions = NDArray[np.int64]
@@ -29,9 +29,8 @@ def partial_fit_users(model: FittedModel, X: Any, users: Iterable[Id] | None, n_
     counts = _rows_with_ids(model, X, users)
     ids, old, new = model.users.union(counts.users)
     with Threads(n_jobs) as threads:
-        parts = tuple(
-            part.with_users(len(ids), old, counts.matrix, new, model.element, threads) for part in model.parts
-        )
+        joining = NewRows(counts.matrix, new, old, len(ids), model.element, threads)
+        parts = tuple(part.with_users(joining) for part in model.parts)
     history = model.history
     if history is not None:
         history = replace_rows(history, old, counts.matrix, new, len(ids))
@@ -44,7 +43,8 @@ def partial_fit_items(model: FittedModel, X: Any, items: Iterable[Id] | None, n_
     by_item = sparse.csr_array(counts.matrix.T)
     ids, old, new = model.items.union(counts.items)
     with Threads(n_jobs) as threads:
-        parts = tuple(part.with_items(len(ids), old, by_item, new, model.element, threads) for part in model.parts)
+        joining = NewRows(by_item, new, old, len(ids), model.element, threads)
+        parts = tuple(part.with_items(joining) for part in model.parts)
     history, names = model.history, model.names
     if history is not None:
         history = sparse.csr_array(replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
@@ -105,10 +105,11 @@ def learn_batch(
         weights, nothing = model.weights, sparse.csr_array((0, len(joined.whole.users)), dtype=np.int64)
         none = np.empty(0, dtype=np.int64)
         with Threads(1) as threads:
+            new_items = NewRows(nothing, none, joined.old_items, size, stream.element, threads)
+            places, old_places = joined.new_users, joined.old_users
+            new_users = NewRows(joined.batch, places, old_places, matrix.shape[0], stream.element, threads)
             parts = tuple(
-                learned
-                if part is factors
-                else part.with_items(size, joined.old_items, nothing, none, stream.element, threads)
+                learned if part is factors else part.with_items(new_items).with_users(new_users)
                 for part in model.parts
             )
     facts = Facts(describe_data(matrix), begin.parameters, bounds)

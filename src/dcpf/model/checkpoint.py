@@ -95,7 +95,7 @@ class Checkpoint:
         return (f"goes on from the checkpoint in {self._folder.path}, after iteration {self.position.number}",)
 
     @property
-    def is_cached(self) -> bool:
+    def is_kept(self) -> bool:
         """Whether there is a folder for it."""
         return self._folder is not None
 

@@ -106,7 +106,6 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
     factors, popularity = model.part("factors"), model.popularity
     of_users, of_items = factors.totals[0], factors.item_sums
     total, by_component = float(popularity.sum()), of_users * of_items
-    weight = model.weights[model.parts.index(factors)]
     excitation = model.part("excitation")
     return Description(
         element=model.element.name,
@@ -119,7 +118,7 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
         has_history=model.history is not None,
         has_names=model.names is not None,
         neighbors=0 if excitation is None else excitation.most_sources,
-        excited=0.0 if excitation is None else max(0.0, 1.0 - _share(weight * float(of_users @ of_items), total)),
+        excited=_share(model.sessions_by_part.get("excitation", 0.0), total),
         sessions=total,
         sessions_per_count=_sessions_per_count(model),
         bounds=tuple(model.facts.bounds.tolist()),

@@ -4,7 +4,7 @@ import functools
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -15,7 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf import elements
+from dcpf import elements, parts
 from dcpf.counts import Counts, Id, Ids, Strings, count_matrix, report
 from dcpf.elements import Element
 from dcpf.inference.blocks import Draw, LocalBlocks, random_start
@@ -29,7 +29,7 @@ from dcpf.model.checks import check_whole, generator, has_ids, warn_caller
 from dcpf.model.fit import Fit
 from dcpf.model.fitted import Facts, FittedModel, describe_data
 from dcpf.model.sklearn_contract import CountTransformer
-from dcpf.parts import Learning, kinds
+from dcpf.parts import Learning, Part
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.text import plural
 
@@ -194,10 +194,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         """
         return cls(n_components, element, **{"n_neighbors": 0, "accelerate": False, "shape_prior": 0.3} | parameters)
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, kinds: Sequence[type[Part]] | None = None) -> Self:
         """Learn from counts: a `Counts`, a table of users, items and counts, or a users x items matrix.
 
         A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
+        `kinds` are the kinds of parts to learn, in this order, where you have one of your own: the first is
+        `dcpf.parts.factors.Factors`. By default they are `dcpf.parts.kinds()`.
         """
         del y
         settings = self.checked_settings()
@@ -217,7 +219,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
                 bar.say(line)
             blocks = LocalBlocks(data, settings, threads, matrix)
             job = Learning(blocks, element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads, start)
-            run = self.fit_with(job, int(matrix.nnz), checkpoint, bar)
+            run = self.fit_with(job, int(matrix.nnz), checkpoint, bar, kinds)
             try:
                 run.run()
             except BaseException:
@@ -231,10 +233,17 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         self.warn_unsettled(run)
         return self
 
-    def fit_with(self, job: Learning, entries: int, checkpoint: Any, bar: ProgressBar) -> Fit:
+    def fit_with(
+        self,
+        job: Learning,
+        entries: int,
+        checkpoint: Any,
+        bar: ProgressBar,
+        kinds: Sequence[type[Part]] | None = None,
+    ) -> Fit:
         """The fit of this model from these blocks, here or on a cluster."""
         return Fit(
-            kinds(),
+            parts.kinds() if kinds is None else kinds,
             job,
             entries,
             max_iter=self.max_iter,
@@ -282,11 +291,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         model.fitted_ = fitted
         return model
 
-    def refit_parts(self) -> Self:
+    def refit_parts(self, *, kinds: Sequence[type[Part]] | None = None) -> Self:
         """Learn all parts but the factors anew, from the training counts and with the parameters as they are now.
 
         Factors and element stay. As the other parts are learned last, this gives what a whole fit with these
-        parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date.
+        parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date. `kinds` is that
+        of `fit`.
         """
         fitted, settings = self._fitted(), self.checked_settings()
         matrix, factors = counts_to_learn_from(fitted), fitted.part("factors")
@@ -295,7 +305,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
             blocks = LocalBlocks(Data.from_matrix(matrix), settings, threads, matrix)
             job = Learning(blocks, fitted.element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads)
-            run = self.fit_with(job, int(matrix.nnz), Checkpoint(None), bar)
+            run = self.fit_with(job, int(matrix.nnz), Checkpoint(None), bar, kinds)
             run.learn_after([factors])
             parameters = plain_parameters(self.get_params(deep=False))
             facts = replace(fitted.facts, data=describe_data(matrix), parameters=parameters)

@@ -46,7 +46,7 @@ def check(model: Any) -> None:
         raise ValueError("no model")
     users, items = len(model.users), len(model.items)
     names = {part.name for part in model.parts}
-    if "factors" not in names or not len(names) == len(model.parts) == len(model.weights):
+    if not names or not len(names) == len(model.parts) == len(model.weights):
         raise ValueError("parts and weights do not match")
     if not all(0.0 < weight < math.inf for weight in model.weights):
         raise ValueError(f"weights are {model.weights}")

@@ -70,12 +70,13 @@ class Fit:
         """Learn all parts. If this is interrupted, `parts` has those that were finished: see `take_reached`."""
         found = self._checkpoint.position
         names = [kind.name for kind in self._kinds]
+        if found is not None and found.kind not in names:
+            raise ValueError(f"the checkpoint was made while learning {found.kind}, which is not among {names}")
         first = 0 if found is None else names.index(found.kind)
         self.parts = [] if found is None else list(found.parts)
         for kind in self._kinds[first:]:
-            job = replace(self._job, element=self.element, others=self._others, expected=self._expected)
-            if found is not None and kind.name == found.kind:
-                job = replace(job, start=found.state)
+            start = self._job.start if kind is self._kinds[0] else None
+            job = self._job_of(start if found is None else found.state)
             self._take(kind, self._learn(kind, job, found), job)
             found = None
             if self.stopped:
@@ -92,8 +93,12 @@ class Fit:
         """Learn the parts that come after these, which are there already."""
         self.parts = list(parts)
         for kind in self._kinds[len(parts) :]:
-            job = replace(self._job, element=self.element, others=self._others, expected=self._expected)
+            job = self._job_of(None)
             self._take(kind, self._learn(kind, job, None), job)
+
+    def _job_of(self, start: object) -> Learning:
+        """What the next part is learned from."""
+        return replace(self._job, element=self.element, others=self._others, expected=self._expected, start=start)
 
     def _take(self, kind: type[Part], state: object, job: Learning) -> None:
         self.element = getattr(state, "element", self.element)

@@ -74,7 +74,7 @@ def known_history(model: FittedModel, batch: UserBatch) -> sparse.csr_array:
 
 def no_history(model: FittedModel) -> str:
     """What to say where a question needs what users have, and the model does not know it."""
-    needs_it = len(model.parts) > 1
+    needs_it = model.item_side.S.shape[0] > 0  # X is made of what users have
     return (
         "the model was saved without its training counts, so it does not know what its users already have: pass "
         "these counts as history" + ("" if needs_it else ", or exclude_seen=False to allow items that they have")
