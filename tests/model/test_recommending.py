@@ -172,7 +172,7 @@ def test_a_known_user_with_a_fresh_history_is_folded_in_from_it() -> None:
 
 def test_unknown_items_of_a_history_are_skipped_and_counted() -> None:  # row 24
     known = MODEL.recommend(n=4, history={"item 0": 3, "item 2": 2})
-    with pytest.warns(UserWarning, match=r"2 of 4 items are unknown to the model and were skipped, such as 'new"):
+    with pytest.warns(UserWarning, match=r"2 of 4 items are unknown to the model and were left out, such as 'new"):
         partly = MODEL.recommend(n=4, history={"item 0": 3, "new 1": 7, "item 2": 2, "new 2": 1})
     assert next(iter(partly)).tolist() == next(iter(known)).tolist()
 

@@ -8,6 +8,7 @@ import typer
 
 from dcpf.cli.inputs import Model, Threads, check_least
 from dcpf.cli.output import plain
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.serve.served import ServedModel
