@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import Threads, check_least
-from dcpf.cli.output import console, heading, table
+from dcpf.cli.options import Threads, check_least
+from dcpf.cli.output import console, print_heading, table
 from dcpf.wording import several
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _show_element(screen: "Console", truth: "Listening", learned: "Element", inf
         made.add_row(f"{name} ({learned.name})", "-", _number(value))
     made.add_row("mean plays in a session, E[x]", _number(true.mean), _number(learned.mean))
     made.add_row("mean sessions behind a count", _number(truth.sessions.data.mean()), _number(inferred.data.mean()))
-    heading(screen, "1. What is a count worth?")
+    print_heading(screen, "1. What is a count worth?")
     screen.print(
         "Forty plays of a song may be one afternoon on repeat. The model takes each count as the plays of one or "
         "more sessions, and learns the law of the plays in a session from the counts."
@@ -152,11 +152,11 @@ def _show_history(screen: "Console", truth: "Listening", inferred: "csr_array", 
     row = slice(*truth.counts.indptr[listener : listener + 2])
     played, plays, sessions = (x[row] for x in (truth.counts.indices, truth.counts.data, truth.sessions.data))
     genres = truth.genre_of_songs
-    made = table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", words=2)
+    made = table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", texts=2)
     for j in np.argsort(-plays, kind="stable")[:_PLAYED]:
         song = played[j]
         made.add_row(truth.songs[song], genres[song], f"{plays[j]}", f"{sessions[j]}", f"{inferred.data[row][j]:.1f}")
-    heading(screen, f"2. One listener: {truth.users[listener]}")
+    print_heading(screen, f"2. One listener: {truth.users[listener]}")
     screen.print(
         f"Simulated to like {liked} (and a little of everything); {len(plays)} songs played. Beside the plays stand "
         "the sessions as they were simulated, and as the model infers them from the plays."
@@ -170,11 +170,11 @@ def _show_recommendations(screen: "Console", truth: "Listening", model: "DCPF", 
     expected, true = _expected_sessions(truth, model, np.array([listener]))
     true_rank = np.argsort(np.argsort(-true[0])) + 1
     genres = truth.genre_of_songs
-    made = table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", words=3)
+    made = table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", texts=3)
     for rank, song in enumerate(np.argsort(-expected[0])[:_SHOWN], start=1):
         numbers = (f"{expected[0, song]:.2f}", f"{true[0, song]:.2f}", f"{true_rank[song]}")
         made.add_row(f"{rank:2}", truth.songs[song], genres[song], *numbers)
-    heading(screen, f"3. Recommended to {truth.users[listener]}")
+    print_heading(screen, f"3. Recommended to {truth.users[listener]}")
     screen.print(
         "Ranked by the sessions that the model expects with each song, in as long a time as the data span. Beside "
         f"them the sessions expected in truth, and the rank by these among the {np.isfinite(true).sum()} songs not "
@@ -197,7 +197,7 @@ def _show_quality(
         in_10, in_50 = (_found(scores, true, best) for best in (10, 50))
         means = f"{in_10[:-1].mean():.1f}", f"{in_50[:-1].mean():.1f}"
         made.add_row(name, f"{in_10[-1]}", f"{in_50[-1]}", *means)
-    heading(screen, "4. How good is that?")
+    print_heading(screen, "4. How good is that?")
     screen.print(
         f"How many of the {_SHOWN} songs are in the true top 10, and in the true top 50, of what the listener has "
         f"not yet played: for {first_name}, and as the mean over {len(judged):,} listeners."

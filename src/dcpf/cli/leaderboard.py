@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, check_least
-from dcpf.cli.output import check_folder, console, plain, print_json, whole_file
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.tables import show
+from dcpf.cli.files import check_folder, whole_file
+from dcpf.cli.options import DEFAULT_DATA, Json, TrainingData, check_least, grouped
+from dcpf.cli.output import console, print_json, print_result_table, printable
 
 if TYPE_CHECKING:
     from dcpf.experiments.tables import Table
@@ -35,10 +33,8 @@ def leaderboard(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Length of a list.")] = 100,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and of the fits.")] = 0,
-    reading: Reading = USUAL,
+    reading: TrainingData = DEFAULT_DATA,
     json: Json = False,
 ) -> None:
     """Compare with other methods: quality, time and memory side by side.
@@ -46,7 +42,7 @@ def leaderboard(
     A fifth of the counts is held out. Each method chooses its settings on a part of the rest. Can be stopped at any
     time: the same command goes on where it was.
     """
-    check_least(k=(k, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0))
+    check_least(k=(k, 1), seed=(seed, 0))
     names = [path.name.split(".")[0] for path in files]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
@@ -62,20 +58,18 @@ def leaderboard(
     rules.check()
     tables = []
     for name, path in zip(names, files, strict=True):
-        counts = reading.read_and_tell(path)
-        if max(min_per_user, min_per_item) > 1:
-            counts = counts.filter(min_per_user, min_per_item)
+        counts = reading.read(path)
         with _bar(name, len(rules.names)) as watch:
             tables.append(standings(run(counts, output, name, rules, watch=watch)))
         for ending, text in ((".md", formats.markdown(tables[-1])), (".csv", formats.comma_separated(tables[-1]))):
             with whole_file(output / f"{name}{ending}") as file:
                 file.write(text.encode())
         if not json:
-            show(tables[-1])
+            print_result_table(tables[-1])
     if json:
         print_json([_as_dict(one) for one in tables])
     else:
-        console().print(f"Written to {plain(output)} as Markdown and CSV.", soft_wrap=True)
+        console().print(f"Written to {printable(output)} as Markdown and CSV.", soft_wrap=True)
 
 
 def _as_dict(table: "Table") -> dict[str, object]:
@@ -91,17 +85,17 @@ def _bar(name: str, total: int) -> Iterator[Callable[[str, int, int], None]]:
     screen = console(stderr=True)
     shown = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*shown, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task, begun = progress.add_task(plain(name), total=total), list[str]()
+        task, begun = progress.add_task(printable(name), total=total), list[str]()
 
         def watch(label: str, tried: int, settings: int) -> None:
             if label not in begun:
                 begun.append(label)
                 if not screen.is_terminal:
-                    screen.print(f"  {plain(name)}: {label}", soft_wrap=True)
+                    screen.print(f"  {printable(name)}: {label}", soft_wrap=True)
             what = f"{name}: {label}, " + (
                 "the chosen" if tried == settings else f"setting {tried + 1} of {settings}"
             )
-            progress.update(task, completed=len(begun) - 1 + tried / (settings + 1), description=plain(what))
+            progress.update(task, completed=len(begun) - 1 + tried / (settings + 1), description=printable(what))
 
         try:
             yield watch

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import Model, Threads, check_least
-from dcpf.cli.output import plain
+from dcpf.cli.options import Model, Threads, check_least
+from dcpf.cli.output import printable
 from dcpf.wording import several
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def serve(
 
     def ready(loaded: "Loaded", address: str) -> None:
         about = f"{several(len(loaded.model.users_), 'user')} x {several(len(loaded.model.items_), 'item')}"
-        typer.echo(f"Serving {plain(model)} ({about}, revision {loaded.revision})\n  {address}\nCtrl-C stops it.")
+        typer.echo(f"Serving {printable(model)} ({about}, revision {loaded.revision})\n  {address}\nCtrl-C stops it.")
         sys.stdout.flush()
         if open_page:
             import webbrowser

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.files import check_output
 from dcpf.cli.fit import check_replaced
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, Threads, check_least
-from dcpf.cli.output import check_output, console, plain, print_json
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.tables import show
+from dcpf.cli.options import DEFAULT_DATA, Json, Threads, TrainingData, check_least, grouped
+from dcpf.cli.output import console, print_json, print_result_table, printable
 
 if TYPE_CHECKING:
     from dcpf.experiments.search import Settings
@@ -45,10 +43,8 @@ def tune(
         Path | None,
         typer.Option(metavar="FILE", help="Where trials are kept.  [default: named after COUNTS, here]"),
     ] = None,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the splits, the search and the fits.")] = 0,
-    reading: Reading = USUAL,
+    reading: TrainingData = DEFAULT_DATA,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -59,7 +55,7 @@ def tune(
     and with more --trials goes further.
     """
     check_least(
-        trials=(trials, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0),
+        trials=(trials, 1), seed=(seed, 0),
         threads=(threads, 1),
     )  # fmt: skip
     kept = journal or Path(f"{file.name.split('.')[0] or 'counts'}-tuned.jsonl")
@@ -69,25 +65,17 @@ def tune(
     from dcpf.experiments.tuning import tune as run
 
     wanted = str(Objective.parse(USUAL if metric is None else metric))
-    counts = reading.read_and_tell(file)
-    if max(min_per_user, min_per_item) > 1:
-        counts = counts.filter(min_per_user, min_per_item)
+    counts = reading.read(file)
     with _bar(trials, kept) as watch:
         found = run(counts, wanted, trials, seed=seed, journal=kept, threads=threads, watch=watch)
     if figure is not None:
         from dcpf.experiments import figures
 
-        figures.save(figures.what_mattered(found, title=plain(file.name)), figure)
+        figures.save(figures.what_mattered(found, title=printable(file.name)), figure)
     if output is not None:
         model = found.model(n_jobs=threads, verbose=True).fit(counts)
         model.set_params(verbose=False, n_jobs=None).save(output)  # of this run, not of the model
-    options = {
-        "--min-per-user": min_per_user if min_per_user > 1 else None,
-        "--min-per-item": min_per_item if min_per_item > 1 else None, "--seed": seed or None,
-    }  # fmt: skip
-    more = reading.typed() + [
-        word for name, value in options.items() if value is not None for word in (name, str(value))
-    ]
+    more = [*reading.typed(), *(["--seed", str(seed)] if seed else [])]
     command = telling.as_command(found.chosen, str(file), str(output or "model.safetensors"), more)
     if json:
         print_json(telling.to_dict(found) | {"command": command, "model": None if output is None else str(output)})
@@ -118,15 +106,15 @@ def _tell(found: "Tuned", command: str, files: list[Path]) -> None:
     """Tables, what they say, and the settings ready to be used."""
     from dcpf.experiments import tuned as telling
 
-    show(telling.ranking(found))
-    show(telling.what_mattered(found))
+    print_result_table(telling.ranking(found))
+    print_result_table(telling.what_mattered(found))
     screen = console()
     for line in telling.verdict(found):
         screen.print(line)
     screen.print("\nChosen:")
     for line in (command, telling.as_python(found.chosen, found.seed)):
-        screen.print(f"  {plain(line)}", soft_wrap=True)
-    screen.print(f"Written to {', '.join(plain(one) for one in files)}.", soft_wrap=True)
+        screen.print(f"  {printable(line)}", soft_wrap=True)
+    screen.print(f"Written to {', '.join(printable(one) for one in files)}.", soft_wrap=True)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from dcpf.kernels.threads import Threads
@@ -188,6 +187,8 @@ class Element(ABC):
         return self if found.limit is not None else found
 
     def _p_with_mean(self, mean: float) -> float:
+        from scipy.optimize import brentq  # takes a while to import
+
         def p_of(u: float) -> float:
             if math.isinf(self.p_max):
                 return math.exp(u)

@@ -2,8 +2,8 @@
 
 import functools
 import gc
+import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -16,6 +16,10 @@ _NOWHERE_TO_KEEP = (
     "nowhere to keep compiled code: every run compiles anew, which takes some 10 seconds; set NUMBA_CACHE_DIR to a "
     "folder that you may write to"
 )
+
+_COMPILING = "compiling for this machine, once: this can take half a minute"
+
+log = logging.getLogger("dcpf.kernels")
 
 _homeless: list[str] = []  # kernels whose machine code is compiled in each process
 
@@ -69,8 +73,17 @@ def _step(function: F, options: dict[str, Any]) -> F:
     return cast(F, called)
 
 
-class _Pause(event.Listener):
-    """No garbage is collected while numba compiles: a tenth of the time went into looking for it.
+@functools.cache
+def _log_compiling() -> None:
+    """Say, once in a process, why the first call takes long."""
+    if _homeless:
+        log.warning(_NOWHERE_TO_KEEP)
+    else:
+        log.info(_COMPILING)
+
+
+class _Compiling(event.Listener):
+    """Logs that numba compiles, and lets no garbage be collected meanwhile: that took a tenth of the time.
 
     One thread compiles at a time. What a kernel calls is compiled in between, so that there is a stack of them.
     """
@@ -80,6 +93,7 @@ class _Pause(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Stop the collector."""
+        _log_compiling()
         self._collected.append(gc.isenabled())
         gc.disable()
 
@@ -89,18 +103,12 @@ class _Pause(event.Listener):
             gc.enable()
 
 
-cast(Any, event).register("numba:compile", _Pause())
+cast(Any, event).register("numba:compile", _Compiling())
 
 
 def nowhere_to_keep() -> str:
     """What to say where machine code cannot be kept; nothing where it can."""
     return _NOWHERE_TO_KEEP if _homeless else ""
-
-
-def is_kept(kernel: Callable[..., Any]) -> bool:
-    """Whether there is machine code of a kernel from an earlier run, though it may be of an older version."""
-    folder = cast(Any, kernel).stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
 
 
 def _reinterpret(result: Any, argument: Any, llvm_type: ir.Type) -> Callable[[Any], Any]:

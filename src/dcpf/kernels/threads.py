@@ -10,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 # Each piece is this part of a thread's share of what is left, so that they become smaller and threads end together.
 # The last one is a small part of a share, but large enough that handing it out costs nothing beside doing it.
@@ -24,12 +22,18 @@ _MOST = 64  # threads, or as many as there are cores: more would only wait for e
 def thread_count(n_jobs: Any) -> int:
     """How many threads `n_jobs` means: None and -1 are all cores, -2 is all but one, and so on."""
     if n_jobs is None:
-        return int(joblib.cpu_count())
+        return _cores()
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
-    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
+        return max(1, _cores() + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, _cores()))
+
+
+def _cores() -> int:
+    import joblib  # takes a while to import, and one thread needs no count
+
+    return int(joblib.cpu_count())
 
 
 class Threads:
@@ -88,6 +92,8 @@ def one_blas_thread() -> Iterator[None]:
     with _blas_lock:
         _blas_users += 1
         if _blas_users == 1:
+            from threadpoolctl import threadpool_limits
+
             _blas_limits = threadpool_limits(1, user_api="blas")
     try:
         yield
