@@ -19,7 +19,7 @@ from benchmarks.drawing import plain_ticks
 from benchmarks.timing import table
 from dcpf import DCPF, Counts, evaluate
 from dcpf.baselines import ImplicitALS
-from dcpf.experiments.figures.style import lines, panels, save, styled
+from dcpf.paper.figures.style import lines, panels, save, styled
 
 OURS = (5, 10, 20, 40, 80, 160)
 THEIRS = (1, 2, 4, 8, 15, 30)

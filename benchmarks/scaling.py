@@ -19,8 +19,8 @@ from benchmarks.datasets import taste_profile_shaped
 from benchmarks.drawing import plain_ticks
 from benchmarks.iteration import dcpf_iteration
 from benchmarks.timing import median_seconds, table
-from dcpf.experiments.figures.style import FAINT, lines, panels, save, styled
 from dcpf.kernels.threads import Threads
+from dcpf.paper.figures.style import FAINT, lines, panels, save, styled
 
 ENTRIES = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
 COMPONENTS = (1, 4, 16, 64, 256, 1024)

@@ -41,7 +41,7 @@ myst_heading_anchors = 4  # links to headings are those of GitHub
 myst_dmath_double_inline = True
 
 # The extra `docs` brings none of these, and there is a class or a function for each of them
-_EXTRAS = ("dask", "distributed", "fsspec", "implicit", "voyager")
+_EXTRAS = ("dask", "distributed", "fsspec", "implicit")
 autodoc_mock_imports = [name for name in _EXTRAS if find_spec(name) is None]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

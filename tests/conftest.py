@@ -14,7 +14,8 @@ hypothesis.settings.load_profile("dcpf")
 def pytest_configure() -> None:
     """A kernel is compiled anew when its own file changes, but not when a kernel that it calls does."""
     package = Path(dcpf.__file__).parent
-    newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
+    sources = [source for room in ("kernels", "elements") for source in (package / room).rglob("*.py")]
+    newest = max(source.stat().st_mtime for source in sources)
     for compiled in package.rglob("__pycache__/*.nb[ic]"):
         if compiled.stat().st_mtime < newest:
             compiled.unlink()

@@ -101,7 +101,8 @@ FIT = """
     import sys, numpy as np, dcpf
     from scipy import sparse
     counts = sparse.csr_array(np.array([[1, 2, 0], [0, 3, 1], [4, 0, 1]]))
-    model = dcpf.DCPF(2, "binary", accelerate=False, max_iter=1, tol=0.0, random_state=0, n_jobs=2).fit(counts)
+    lean = {"n_neighbors": 0, "accelerate": False, "max_iter": 1, "tol": 0.0}  # few kernels to compile
+    model = dcpf.DCPF(2, "binary", **lean, random_state=0, n_jobs=2).fit(counts)
     print(dcpf.__file__, model.user_factors.tobytes().hex())
 """
 

@@ -90,6 +90,7 @@ def fit_on(model: dcpf.DCPF) -> dcpf.DCPF:
 WAYS_ON: list[Callable[[dcpf.DCPF], dcpf.DCPF]] = [learn_a_batch, take_in_users, take_in_items, fit_on]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_a_model_goes_on_after_a_load_as_it_would_have_without(element: str, tmp_path: Path) -> None:
     model = fitted(element, max_iter=6)
@@ -108,6 +109,7 @@ def test_a_model_goes_on_after_a_load_as_it_would_have_without(element: str, tmp
 ROUNDING = {"float64": (5e-14, 1e-10), "float32": (2e-5, 2e-2)}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dtype", ROUNDING)
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_other_blocks_change_a_fit_by_rounding_only(element: str, dtype: str) -> None:

@@ -109,8 +109,8 @@ def test_every_example_is_a_file_that_is_run_and_shown_on_a_page() -> None:
         text = page.read_text()
         shown |= {Path(name).name for name in re.findall(r"\{literalinclude\} (\S+)", text)}
         written |= {page.name: text.count("\n```python\n")} if "\n```python\n" in text else {}
-    # The calls of LensKit and of Spark; tests/adapters runs those of adapters.md; a client of a service that is there
-    assert written == {"coming-from.md": 2, "adapters.md": 5, "service.md": 1}
+    # The calls of LensKit and of Spark; a client of a service that is there
+    assert written == {"coming-from.md": 2, "service.md": 1}
     assert {path.name for path in (DOCS / "examples").iterdir() if path.is_file()} == shown
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import dcpf
 
+pytestmark = pytest.mark.quick
+
 AUTHORS = json.loads((Path(__file__).parent / "data" / "authors_program.json").read_text())
 COUNTS = np.array(AUTHORS["Y"])
 TOLERANCE = 1e-8  # relative; what is asked for is 1e-6

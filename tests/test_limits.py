@@ -13,6 +13,8 @@ from scipy import sparse
 import dcpf
 from dcpf.elements import Element
 
+pytestmark = pytest.mark.quick
+
 ELEMENTS = [name for name in dcpf.elements.names() if dcpf.elements.get(name).limit is None]
 
 

@@ -32,3 +32,13 @@ ours.similar_items(item, n=10)
 ours.explain(user, item)
 ours.recommend(history={item: 1})
 dcpf.evaluate(ours, test, k=10)
+
+# code that passes implicit's arguments: the same matrix, and numbers for ids
+numbered = dcpf.DCPF(n_components=20, random_state=0).fit(user_items)
+
+
+def recommend(userid, user_items, N=10, filter_already_liked_items=True):
+    return numbered.recommend(userid, N, exclude_seen=filter_already_liked_items)
+
+
+recommend(7, user_items[7], N=5)

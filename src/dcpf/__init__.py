@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dcpf import distributed, elements
-    from dcpf.model import FittedModel
     from dcpf.counts import Counts, InvalidCounts, UnknownId
     from dcpf.evaluation import evaluate, log_likelihood
-    from dcpf.model import DCPF, load
+    from dcpf.model import DCPF, FittedModel, load
     from dcpf.progress import Iteration
     from dcpf.readers import read_counts
     from dcpf.store import ModelFormatError
@@ -21,10 +20,10 @@ __version__ = "0.1.0"
 __all__ = [
     "DCPF",
     "Counts",
+    "FittedModel",
     "InvalidCounts",
     "Iteration",
     "ModelFormatError",
-    "SessionCounts",
     "UnknownId",
     "__version__",
     "distributed",
@@ -38,11 +37,11 @@ __all__ = [
 # Names are imported when they are first asked for: `import dcpf` and `dcpf --help` answer at once.
 _HOME = {
     "DCPF": "dcpf.model",
+    "FittedModel": "dcpf.model",
     "Counts": "dcpf.counts",
     "InvalidCounts": "dcpf.counts",
     "Iteration": "dcpf.progress",
     "ModelFormatError": "dcpf.store",
-    "SessionCounts": "dcpf.adapters.session_counts",
     "UnknownId": "dcpf.counts",
     "evaluate": "dcpf.evaluation",
     "load": "dcpf.model",

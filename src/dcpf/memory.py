@@ -1,8 +1,8 @@
-"""Arrays in memory, or in files without a name where memory is short. Imports nothing of dcpf.
+"""Arrays in memory, or in temporary files where memory is short. Imports nothing of dcpf.
 
-An array that would take more than a sixteenth of the memory lies in a temporary file that is mapped: the system keeps
-in memory what is in use, and gives the rest back when others need it. The file has no name, so that nothing is left
-of it however the program ends. It is where Python puts temporary files: TMPDIR says where.
+An array larger than a sixteenth of the memory is memory-mapped from a temporary file: the system keeps the pages in
+use in memory, and evicts the others when memory runs short. The file has no name, so nothing is left of it however
+the program ends. It is in Python's temporary folder; set TMPDIR to move it.
 """
 
 import mmap
@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -21,50 +21,43 @@ from numpy.typing import DTypeLike, NDArray
 
 _VARIABLE = "DCPF_MEMORY"
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SHARE = 16  # so many arrays are in use at a time, with some room
+_SHARE = 16  # arrays in use at a time, with some room
 
 
 def memory() -> int:
-    """The bytes that there are to use: those of the machine or container, or what DCPF_MEMORY says, such as 8GB."""
+    """Available bytes: the memory of the machine or container, or DCPF_MEMORY, such as 8GB."""
     given = os.environ.get(_VARIABLE, "").strip()
     if given:
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B)?", given.upper())
-        if not found:
+        size = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B)?", given.upper())
+        if not size:
             raise ValueError(f"{_VARIABLE} must be a size such as 8GB or 500MB, found {given!r}")
-        return int(float(found[1]) * _UNITS[found[2] or ""])
-    limits = [_of_machine(), _of_container()]
-    return min(limit for limit in limits if limit is not None)
+        return int(float(size[1]) * _UNITS[size[2] or ""])
+    return _installed()
 
 
-@cache
-def _of_machine() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not everywhere
-        return 2**63
-
-
-@cache  # asked for with each array
-def _of_container() -> int | None:
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return None
-    return int(limit) if limit.isdigit() else None
+@cache  # called for each array
+def _installed() -> int:
+    """The memory of the machine, or of the container if that is less."""
+    limit = 2**63
+    with suppress(AttributeError, ValueError, OSError):  # not on every system
+        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(ValueError, OSError):  # no container, or one without a limit
+        limit = min(limit, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return limit
 
 
 def largest_in_memory() -> int:
-    """The size in bytes from which on an array lies in a file."""
+    """The size in bytes of the largest array that is kept in memory."""
     return memory() // _SHARE
 
 
 def empty(shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
-    """Equivalent to np.empty, in memory or in a mapped file as its size asks for."""
+    """Equivalent to np.empty, in memory or in a mapped file, depending on the size."""
     return _allocate(np.empty, shape, dtype)
 
 
 def zeros(shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
-    """Equivalent to np.zeros, in memory or in a mapped file as its size asks for."""
+    """Equivalent to np.zeros, in memory or in a mapped file, depending on the size."""
     return _allocate(np.zeros, shape, dtype)
 
 
@@ -77,7 +70,7 @@ def _allocate(in_memory: Any, shape: tuple[int, ...] | int, dtype: DTypeLike) ->
     with tempfile.TemporaryFile() as file:
         with room_on_disk(size):
             try:
-                os.posix_fallocate(file.fileno(), 0, size)  # rather an error now than a crash when the disk is full
+                os.posix_fallocate(file.fileno(), 0, size)  # an error now, not a crash when the disk is full
             except AttributeError:
                 file.truncate(size)
         return np.frombuffer(mmap.mmap(file.fileno(), size), dtype=dtype).reshape(sizes)
@@ -85,7 +78,7 @@ def _allocate(in_memory: Any, shape: tuple[int, ...] | int, dtype: DTypeLike) ->
 
 @contextmanager
 def room_on_disk(size: int) -> Iterator[None]:
-    """What needs so many bytes in temporary files: if there is no room for them, the error tells the way out."""
+    """Around code that writes this many bytes to temporary files: a full disk gives an error that says what to do."""
     try:
         yield
     except OSError as error:

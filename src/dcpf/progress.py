@@ -1,15 +1,16 @@
-"""What a fit tells while it runs."""
+"""Progress of a fit: the iterations that a callback gets, and the bar in the terminal."""
 
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from dcpf.elements import Element
+from dcpf.wording import clock
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration of a fit, as a callback gets to see it."""
+    """One iteration of a fit, as a callback gets it."""
 
     number: int
     bound: float
@@ -18,15 +19,15 @@ class Iteration:
 
 
 class ProgressBar:
-    """Iterations, bound, element parameters and time on one line of the terminal, on standard error."""
+    """One line on standard error with iterations, bound, element parameters and time."""
 
     def __init__(self, max_iter: int, *, shown: bool) -> None:
         self._max_iter = max_iter
         self._shown = shown
         self._bar: Any = None
         self._task: Any = None
-        self.aside = ""  # something more to show beside each iteration
-        self._first: Iteration | None = None  # in which kernels may be compiled, or which is not the first of all
+        self.aside = ""  # more text after each iteration
+        self._first: Iteration | None = None  # may include compilation, and is not number 1 after a resume
 
     def __enter__(self) -> Self:
         if self._shown:
@@ -54,14 +55,14 @@ class ProgressBar:
             self._task = self._bar.add_task(f"learning {part}", total=None)
 
     def show(self, iteration: Iteration, *, last: bool) -> None:
-        """Show where the fit has arrived."""
+        """Show the latest iteration."""
         if self._bar is not None:
             if self._first is None:
                 self._first = iteration
             parameters = "".join(f" {name} {value:.3g}" for name, value in iteration.element.parameters.items())
             times = clock(iteration.seconds)
             if not last and iteration.number > self._first.number:
-                times += f", at most {clock(self._left(iteration))} left"  # it may well stop before
+                times += f", at most {clock(self._left(iteration))} left"  # it may converge earlier
             self._bar.update(
                 self._task,
                 completed=iteration.number,
@@ -70,7 +71,7 @@ class ProgressBar:
             )
 
     def _left(self, iteration: Iteration) -> float:
-        """Seconds that all iterations still to come would take."""
+        """Seconds until max_iter at the present pace."""
         assert self._first is not None
         each = (iteration.seconds - self._first.seconds) / (iteration.number - self._first.number)
         return each * (self._max_iter - iteration.number)
@@ -80,13 +81,6 @@ class ProgressBar:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def clock(seconds: float) -> str:
-    """Seconds as minutes and seconds, with hours where there are any: 0:07, 12:00, 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _short(bound: float) -> str:

@@ -1,4 +1,4 @@
-"""Counts drawn from the model, never touching its zeros. May import elements and counts."""
+"""Counts drawn from the model, at a cost of the non-zeros only. May import elements and counts."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dcpf.elements import Element, ShiftedNegativeBinomial
 Floats = NDArray[np.float64]
 
 SESSION = ShiftedNegativeBinomial(p=0.8, a=0.3)
-"""The true element of simulated listening: 2.2 plays in a session on average, most often one, now and then ten."""
+"""The true element of simulated listening: 2.2 plays per session on average, usually one, sometimes ten."""
 
 
 def draw_counts(
@@ -40,16 +40,16 @@ def draw_counts(
 def draw_excited(
     x: sparse.csr_array, strength: sparse.csr_array, element: Element, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Counts and sessions from excitation: n ~ Poisson(x S), where x is what users have and S what that excites."""
+    """Draw (counts, sessions) from excitation: n ~ Poisson(x S), with the users' histories x and the strengths S."""
     ends = np.concatenate([[0.0], np.cumsum(strength.data, dtype=np.float64)])
     low, high = ends[strength.indptr[:-1]], ends[strength.indptr[1:]]
     sizes = rng.poisson(x.data * (high - low)[x.indices])
     users, sources = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr)).repeat(sizes), x.indices.repeat(sizes)
     drawn = rng.uniform(low[sources], high[sources])
-    places = np.searchsorted(ends, drawn, side="right") - 1
+    entries = np.searchsorted(ends, drawn, side="right") - 1
     first, last = strength.indptr[sources], strength.indptr[sources + 1] - 1
-    places = np.clip(places, first, last)  # rounding may lead beside them
-    return _compound(users, strength.indices[places], (x.shape[0], strength.shape[1]), element, rng)
+    entries = np.clip(entries, first, last)  # rounding may lead to a neighbouring row
+    return _compound(users, strength.indices[entries], (x.shape[0], strength.shape[1]), element, rng)
 
 
 def _compound(
@@ -59,7 +59,7 @@ def _compound(
     element: Element,
     rng: np.random.Generator,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """(counts, sessions) of sessions in these cells."""
+    """(counts, sessions) for sessions in these cells."""
     ones = np.ones(len(rows), dtype=np.int64)
     sessions = sparse.coo_array((ones, (rows, columns)), shape=shape).tocsr()
     counts = sessions.copy()
@@ -69,25 +69,25 @@ def _compound(
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Simulated listening, and the truth behind it. Users x songs."""
+    """Simulated listening and its true parameters, users x songs."""
 
-    counts: sparse.csr_array  # plays: all that a recommender gets to see
-    sessions: sparse.csr_array  # the sessions in which these plays happened
+    counts: sparse.csr_array  # plays: all that a recommender sees
+    sessions: sparse.csr_array  # the sessions of these plays
     W: Floats  # expected sessions of each user in each genre
-    H: Floats  # how the sessions of each genre spread over the songs; every column sums to 1
-    element: Element  # the law of the plays in one session
+    H: Floats  # distribution of each genre over the songs; columns sum to 1
+    element: Element  # distribution of the plays in one session
     genres: tuple[str, ...]
     songs: tuple[str, ...]
     users: tuple[str, ...]
 
     @property
     def tastes(self) -> Floats:
-        """Users x genres: the share of each genre in the sessions expected of a user."""
+        """Users x genres: the share of each genre in a user's expected sessions."""
         return np.asarray(self.W / self.W.sum(axis=1, keepdims=True))
 
     @property
     def genre_of_songs(self) -> list[str]:
-        """The genre to which each song belongs most."""
+        """The main genre of each song."""
         return [self.genres[k] for k in self.H.argmax(axis=1)]
 
 
@@ -102,8 +102,8 @@ def listening_data(
     """Simulate listeners and songs of a handful of genres, the components of the model.
 
     A song belongs mostly to one genre, and some songs are far more popular than others. A listener has one to three
-    favourite genres and hears a little of everything; some listen far more than others. By default the sessions
-    expected of a listener grow as the square root of the number of songs, and are 51 for 800 songs.
+    favourite genres and hears a little of everything; some listen far more than others. By default a listener's
+    expected sessions grow as the square root of the number of songs: 51 for 800 songs.
     """
     for name, value, least in (("n_users", n_users, 1), ("n_songs", n_songs, len(_NOUNS))):
         if value < least:
@@ -127,7 +127,7 @@ def _factors(name: str, array: ArrayLike) -> Floats:
 
 
 def _songs(n_songs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
-    """The main genre of each song, and H. No genre is without a song."""
+    """The main genre of each song, and H. Every genre has a song."""
     K = len(_NOUNS)
     genre = rng.permutation(np.concatenate([np.arange(K), rng.integers(K, size=n_songs - K)]))
     second = (genre + rng.integers(1, K, size=n_songs)) % K
@@ -166,13 +166,13 @@ def _user_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def _combine(names: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """n different names: these in random order, then "... 2", "... 3" where they are too few."""
+    """n different names: these in random order, then "... 2", "... 3" if they are too few."""
     order = rng.permutation(len(names))
     rounds = (divmod(j, len(names)) for j in range(n))
     return [names[order[at]] + (f" {again + 1}" if again else "") for again, at in rounds]
 
 
-# All made up. Nouns are not shared between genres, so that no name of a song is.
+# All made up. No noun is in two genres, so no song name is.
 _NOUNS = {
     "jazz": "Stairwell Trumpet Nightcap Streetlamp Ballroom Hi-Hat Fedora Taxicab Matinee Doorman",
     "techno": "Circuit Strobe Voltage Turbine Warehouse Conveyor Monorail Pylon Relay Capacitor",

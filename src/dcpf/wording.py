@@ -1,11 +1,18 @@
-"""Numbers of things, in words."""
+"""Numbers as text for people."""
 
 
 def several(number: int, what: str) -> str:
-    """So many of these: 1 item, 2 items, 3,000 items."""
+    """A number with its noun: 1 item, 2 items, 3,000 items."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def extent(users: int, items: int, entries: int) -> str:
-    """How large a matrix of counts is: 2 users x 3 items, 4 counts."""
+    """The shape of a matrix of counts: 2 users x 3 items, 4 counts."""
     return f"{several(users, 'user')} x {several(items, 'item')}, {several(entries, 'count')}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as minutes and seconds, with hours if there are any: 0:07, 12:00, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

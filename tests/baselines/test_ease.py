@@ -32,6 +32,11 @@ def test_weights_and_scores_equal_the_dense_formula(
         assert (np.diff(scores[row]) <= 0).all()
 
 
+def test_a_function_of_counts_may_give_the_weights() -> None:
+    model = Ease(3.0, lambda counts: counts.sqrt()).fit(COUNTS)
+    np.testing.assert_allclose(model.weights_, dense_weights(np.sqrt(COUNTS), 3.0), rtol=0, atol=1e-6)
+
+
 def test_weights_are_the_best_without_an_item_explaining_itself() -> None:
     X, B = (COUNTS > 0).astype(float), Ease(3.0).fit(COUNTS).weights_
     for j in range(13):

@@ -103,7 +103,7 @@ def test_row_25_a_header_that_is_not_recognised_is_shown_and_no_skipping_is_offe
     path.write_text("Menge,Artikelnummer,Kundennr\n3,A-12,K7\n1,A-13,K8\n2,A-12,K8\n")
     line = refused("fit", path, "-o", tmp_path / "m", *LEAN)
     assert f"{path}: no header recognised; the first line is Menge, Artikelnummer, Kundennr." in line
-    assert "--user-column NAME --item-column NAME --count-column Menge" in line
+    assert "choose them with --user-column, --item-column and --count-column (perhaps Menge)" in line
     assert "--skip-bad-lines" not in line
     line = refused("fit", path, "-o", tmp_path / "m", *LEAN, "--skip-bad-lines")
     assert f"nothing is left, 4 bad lines skipped; the first is {path}:1: the count of user 'Menge'" in line

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.running import printed, refused, run, run_alone
-from tests.readers.paper import originals
+from tests.paper import originals
 
 import dcpf
-from dcpf.readers import paper
-from dcpf.readers.paper import DATA_SETS
+from dcpf.paper.data_sets import DATA_SETS, read
 
 
 def write(folder: Path, name: str) -> Path:
@@ -39,7 +38,7 @@ def test_what_is_written_reads_back_as_it_was_with_names(tmp_path: Path, name: s
     original, output = write(tmp_path, name), tmp_path / f"out{ending}"
     result = run("data", name, original, "-o", output)
     assert result.exit_code == 0, result.stderr
-    expected = paper.read(name, original)
+    expected = read(name, original)
     names = None if expected.names is None else output
     found = dcpf.read_counts(output, names=names)
     assert (found.users, found.items, found.names) == (expected.users, expected.items, expected.names)
@@ -51,7 +50,7 @@ def test_what_is_written_reads_back_as_it_was_with_names(tmp_path: Path, name: s
 def test_figures_stand_beside_those_of_the_paper(tmp_path: Path, name: str) -> None:
     original, output = write(tmp_path, name), tmp_path / "out.parquet"
     result = run("data", name, original, "-o", output)
-    counts, of_paper = paper.read(name, original), DATA_SETS[name].paper
+    counts, of_paper = read(name, original), DATA_SETS[name].paper
     data = counts.matrix.data
     rows = dict(re.findall(r"^ (\S.*?) {2,}(.*?) *$", result.stdout, re.MULTILINE))
     wanted = {
@@ -71,7 +70,7 @@ def test_figures_stand_beside_those_of_the_paper(tmp_path: Path, name: str) -> N
 def test_json_tells_the_same(tmp_path: Path) -> None:
     original, output = write(tmp_path, "lastfm"), tmp_path / "out.parquet"
     told = printed("data", "lastfm", original, "-o", output)
-    counts = paper.read("lastfm", original)
+    counts = read("lastfm", original)
     assert (told["data"], told["file"], told["notes"]) == ("lastfm", str(output), list(counts.notes))
     assert (told["users"], told["items"], told["entries"]) == (*counts.shape, counts.nnz)
     assert told["ratio"] == pytest.approx(counts.matrix.data.var() / counts.matrix.data.mean())
@@ -83,7 +82,7 @@ def test_users_and_items_are_drawn_as_told_and_the_same_again(tmp_path: Path) ->
     options = ("--users", 30, "--items", 30, "--min-per-user", 5, "--min-per-item", 4, "--seed", 3)
     assert run("data", "taste-profile", original, "-o", output, *options).exit_code == 0
     first = output.read_bytes()
-    expected = paper.read("taste-profile", original, users=30, items=30, min_per_user=5, min_per_item=4, seed=3)
+    expected = read("taste-profile", original, users=30, items=30, min_per_user=5, min_per_item=4, seed=3)
     assert dcpf.read_counts(output).users == expected.users
     assert run("data", "taste-profile", original, "-o", output, *options).exit_code == 0
     assert output.read_bytes() == first
@@ -112,11 +111,11 @@ def test_without_a_name_the_data_sets_are_listed_with_their_pages() -> None:
     result = run("data")
     assert result.exit_code == 0
     for data in DATA_SETS.values():
-        assert data.page in result.stdout
-        assert f"dcpf data {data.name} {data.file} -o {data.name}.parquet" in result.stdout
+        assert data.original.page in result.stdout
+        assert f"dcpf data {data.name} {data.original.file} -o {data.name}.parquet" in result.stdout
     told = printed("data")
     assert [one["data"] for one in told] == list(DATA_SETS)
-    assert [one["page"] for one in told] == [data.page for data in DATA_SETS.values()]
+    assert [one["page"] for one in told] == [data.original.page for data in DATA_SETS.values()]
 
 
 def test_help_names_the_data_sets() -> None:
@@ -126,16 +125,17 @@ def test_help_names_the_data_sets() -> None:
 
 @by_name
 def test_a_missing_file_is_told_with_its_page(tmp_path: Path, name: str) -> None:
-    data = DATA_SETS[name]
+    original = DATA_SETS[name].original
     told = refused("data", name, tmp_path / "nothing", "-o", tmp_path / "out.parquet")
-    assert told == f"dcpf: {tmp_path / 'nothing'}: there is no such file; download {data.file} from {data.page}"
-    assert f"which file? Download {data.file} from {data.page}" in refused("data", name)
+    source = f"{original.file} from {original.page}"
+    assert told == f"dcpf: {tmp_path / 'nothing'}: there is no such file; download {source}"
+    assert f"which file? Download {source}" in refused("data", name)
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     original = write(tmp_path, "nips")
     output = tmp_path / "out.parquet"
-    assert "no data set 'imagenet'; there are taste-profile, lastfm, nips" in refused("data", "imagenet", original)
+    assert "choose one of taste-profile, lastfm, nips" in refused("data", "imagenet", original)
     assert "-o nips.parquet" in refused("data", "nips", original)
     assert "the ending must be one of .parquet, .csv" in refused(
         "data", "nips", original, "-o", tmp_path / "out.json"

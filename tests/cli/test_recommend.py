@@ -12,6 +12,8 @@ from tests.cli.running import TRICKY, printed, refused, run
 import dcpf
 from dcpf.cli import recommend as command
 
+pytestmark = pytest.mark.quick
+
 
 def test_json_is_what_python_recommends(model: Path) -> None:
     expected = dcpf.load(model).recommend(["bob", "alice"], 4).to_frame()

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.running import printed, refused, run
-from tests.readers.paper.originals import words
+from tests.paper.originals import words
 
 import dcpf
-from dcpf.experiments import drawing
 from dcpf.experiments.reproduce import Standing
 from dcpf.experiments.running import Bench
+from dcpf.paper import drawing
 
 LEAN = ("--components", 3, "--starts", 1, "--max-iter", 20, "--tol", "1e-3", "--threads", 1)
 
@@ -132,7 +132,7 @@ def test_other_settings_need_another_folder_or_a_restart(plays: Path, here: Path
 
 def test_time_is_told_while_it_runs(plays: Path, here: Path) -> None:
     from dcpf.cli.reproduce import _described
-    from dcpf.experiments.protocol import Job
+    from dcpf.paper.protocol import Job
 
     now = Standing(3, 30, Job("Geo", 50, 0.3, 1, 0.4), 12, 61.0, 600.0)
     assert _described(now) == "Geo p=0.4 K=50 alpha=0.3 start 2, iteration 12  1:01, about 10:00 left"

@@ -126,7 +126,9 @@ def test_dates_and_numbers_as_times_are_not_merged() -> None:
 
 def test_a_sum_that_is_too_large_names_user_item_and_value() -> None:
     one = Counts.from_matrix([[1, LARGEST_COUNT]], ["alice"], ["a", "b"])
-    with pytest.raises(InvalidCounts, match=r"user 'alice', item 'b' has 2147483648 in sum; the limit is 2\^31-1"):
+    with pytest.raises(
+        InvalidCounts, match=r"user 'alice', item 'b' sum to 2147483648, which is too large; the limit is 2\^31-1"
+    ):
         one + Counts.from_matrix([[1]], ["alice"], ["b"])
 
 

@@ -19,8 +19,8 @@ from tests.counts.drawn import assert_sound
 
 from dcpf import memory
 from dcpf.counts import LARGEST_COUNT, Counts, InvalidCounts
-from dcpf.counts.collect import BadRows, Collector, Place, Rows
-from dcpf.counts.encode import Kind
+from dcpf.counts.codes import Kind
+from dcpf.counts.rows import BadRows, CountsBuilder, RowRef, Rows
 from dcpf.counts.tables import from_table
 from dcpf.readers import parquet, read_counts
 
@@ -45,14 +45,14 @@ def memory_of(size: str) -> Iterator[list[Any]]:
 
 
 def collected(frame: pl.DataFrame, kind: Kind, rows_at_a_time: int) -> Counts:
-    collector = Collector("plays.csv", (kind, kind), BadRows(skip=True))
+    builder = CountsBuilder("plays.csv", (kind, kind), BadRows(skip=True))
     for start in range(0, frame.height, rows_at_a_time):
 
-        def place(row: int, start: int = start) -> Place:
-            return Place(start + row, f"row {start + row}")
+        def place(row: int, start: int = start) -> RowRef:
+            return RowRef(start + row, f"row {start + row}")
 
-        collector.add(Rows(frame[start : start + rows_at_a_time], place))
-    return collector.finish(("a note",))
+        builder.add(Rows(frame[start : start + rows_at_a_time], place))
+    return builder.finish(("a note",))
 
 
 def assert_same(one: Counts, other: Counts) -> None:
@@ -200,12 +200,12 @@ def test_a_file_is_closed_before_the_matrix_takes_room(monkeypatch: pytest.Monke
 def test_a_file_is_closed_when_a_bad_row_ends_the_reading() -> None:
     frame = pl.DataFrame({"user": range(500), "item": [1] * 500, "count": [1] * 499 + [-1]})
     with memory_of("3KB") as files:
-        collector = Collector("plays.csv", ("integer", "integer"), BadRows())
+        builder = CountsBuilder("plays.csv", ("integer", "integer"), BadRows())
         with pytest.raises(InvalidCounts, match="row 0"):
             for start in range(500):
-                collector.add(Rows(frame[start : start + 1], lambda row: Place(row, f"row {row}")))
+                builder.add(Rows(frame[start : start + 1], lambda row: RowRef(row, f"row {row}")))
         assert not files[0].closed
-        del collector
+        del builder
         gc.collect()
     assert files[0].closed
 

@@ -13,6 +13,8 @@ from tests.elements import laws
 from dcpf import elements
 from dcpf.elements import Element, Logarithmic
 
+pytestmark = pytest.mark.quick
+
 PROPER = [name for name in elements.names() if elements.get(name).limit is None]
 CASES = [
     pytest.param(law, element, id=f"{element}-{law.__name__}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dcpf.experiments.journal import Journal, Record
 from dcpf.experiments.pace import Pace
-from dcpf.experiments.protocol import Job
+from dcpf.paper.protocol import Job
 
 ABOUT = {"version": "1", "data": "abc"}
 

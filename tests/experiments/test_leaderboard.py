@@ -16,9 +16,9 @@ import pytest
 import dcpf
 from dcpf import Counts
 from dcpf.baselines.ease import Ease
+from dcpf.evaluation.result_table import to_markdown
 from dcpf.experiments import leaderboard as module
 from dcpf.experiments.contenders import CONTENDERS
-from dcpf.experiments.formats import markdown
 from dcpf.experiments.leaderboard import Board, Entry, Rules, leaderboard
 from dcpf.experiments.standings import standings, verdict
 from dcpf.experiments.worker import Round, Worker
@@ -245,9 +245,9 @@ def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
     assert table.rows[0][-1].value == "K 50"
     assert any("dcpf fit ... --element shifted-nb --components 50" in note for note in table.notes)
     assert table.rows[2][1].value is None
-    assert "| hpfrec HPF | - |" in markdown(table)
+    assert "| hpfrec HPF | - |" in to_markdown(table)
     assert "hpfrec HPF was not run: not installed" in table.notes
-    assert "| dcPF factors, shifted NB | **0.200** | 0.500 |" in markdown(table)
+    assert "| dcPF factors, shifted NB | **0.200** | 0.500 |" in to_markdown(table)
 
 
 def test_a_threshold_that_nobody_reaches_is_left_out_of_the_verdict() -> None:

@@ -11,11 +11,12 @@ import pytest
 import dcpf
 from dcpf import DCPF, Counts
 from dcpf.evaluation.bootstrap import mean_intervals
-from dcpf.experiments import figures, tuning
+from dcpf.experiments import tuning
 from dcpf.experiments.objective import USUAL, Gain, Objective, Part
 from dcpf.experiments.search import DEFAULT, SPACE, Settings, search, space_for
 from dcpf.experiments.tuned import as_command, as_python, by_value, ranking, to_dict, verdict, what_mattered
 from dcpf.experiments.tuning import Trial, Tuned, split, tune
+from dcpf.paper import figures
 from dcpf.simulate import listening_data
 
 METRIC = "ndcg@10>0,ndcg@10>2"

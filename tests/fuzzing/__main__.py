@@ -1,6 +1,6 @@
 """Damaged files without end: read them, and tell which break the contract.
 
-    python -m tests.fuzzing [--minutes 10] [--seed 0] [--kinds csv npz ...]
+    python -m tests.fuzzing [--minutes 10] [--seed 0] [--kinds csv model ...]
 
 To read one input again: python -m tests.fuzzing --seed SEED --only NUMBER (with the same --kinds).
 """

@@ -8,7 +8,7 @@ Mutation = Callable[[bytes, Random], bytes]
 
 _WORDS = (
     b'\0 \xff \xff\xff\xff\xff \x80 \xef\xbb\xbf \xc3\x28 " "" \' , ; \t \r \r\n \n \n\n { } [ ] : NaN nan inf -1 '
-    b"1e999 1e308 0.5 0x10 99999999999999999999 %%MatrixMarket PAR1 PK\x03\x04 \x1f\x8b (((("
+    b"1e999 1e308 0.5 0x10 99999999999999999999 PAR1 PK\x03\x04 \x1f\x8b (((("
 ).split(b" ")
 _LIES = (
     0,

@@ -1,13 +1,15 @@
 """Fewer iterations, never a lower bound."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import dcpf
-from dcpf.inference.data import Data
-from dcpf.inference.momentum import _LARGEST, accelerate
-from dcpf.inference.settings import FitSettings
 from dcpf.inference.blocks import LocalBlocks, random_start
+from dcpf.inference.data import Data
+from dcpf.inference.momentum import accelerate
+from dcpf.inference.settings import FitSettings
 from dcpf.inference.vbem import Ascent, Point, Visit, iterate
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data
@@ -91,5 +93,28 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     assert one.bounds_.tobytes() == four.bounds_.tobytes()
 
 
-def test_a_step_never_repeats_itself_for_ever() -> None:
-    assert _LARGEST < 1.0
+def test_after_many_successes_a_few_failures_make_pushes_short_again() -> None:
+    """Nothing moves here: what the bound says of a push is made up."""
+
+    class MadeUp(Ascent):
+        good = True
+        plain: Point | None = None
+
+        def improve(self, here: Visit) -> Point:
+            self.plain = super().improve(here)
+            return self.plain
+
+        def visit(self, point: Point) -> Visit:
+            return dataclasses.replace(start, bound=0.0 if self.good or point is self.plain else -1.0)
+
+    data, element = Data.from_matrix(COUNTS), dcpf.elements.get("geometric")
+    with Threads(1) as threads:
+        settings = FitSettings((0.3, 0.3), True, True)
+        ascent = MadeUp(LocalBlocks(data, settings, threads), element, settings, threads)
+        start = ascent.begin(random_start(data, 3, np.random.default_rng(0), np.dtype("float64")), element)
+        pushes = accelerate(ascent, start)
+        lengths = [next(pushes).push or 0.0 for _ in range(300)]
+        assert 0.9 < lengths[-1] < 1.0
+        ascent.good = False
+        lengths = [next(pushes).push for _ in range(16)]  # each second iteration is plain
+    assert lengths[-1] == 0.5

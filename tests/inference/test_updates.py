@@ -8,14 +8,16 @@ from tests.kernels.compiled import look_up
 
 import dcpf
 from dcpf.counts import count_matrix
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.data import Data
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.inference.tabulate import Tables, natural
-from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.updates import GammaMoments, bound, column_means, local_step, update_factors, update_rates
-from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.vbem import Ascent, converged, iterate
 from dcpf.kernels.threads import Threads
+
+pytestmark = pytest.mark.quick
 
 RNG = np.random.default_rng(7)
 Y = RNG.poisson(0.7, (9, 6)) * RNG.integers(1, 9, (9, 6))
@@ -198,9 +200,9 @@ def test_a_table_that_is_extended_is_the_one_made_at_once() -> None:
 
 
 def test_any_users_can_be_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dcpf.inference import users
+    from dcpf.inference import blocks
 
-    monkeypatch.setattr(users, "_DRAWN", 4)
+    monkeypatch.setattr(blocks, "_DRAWN", 4)
     drawn, _ = random_start(DATA, 3, np.random.default_rng(0), np.dtype("float64"))
     whole = drawn.of(slice(0, 9))
     assert len(np.unique(whole)) == whole.size

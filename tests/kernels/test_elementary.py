@@ -11,7 +11,6 @@ from scipy import special
 from tests.kernels.compiled import compiled
 
 from dcpf.kernels import elementary, sums
-from dcpf.kernels.sums import NEGLIGIBLE
 
 digamma_and_log_gamma_tails = compiled(elementary.digamma_and_log_gamma_tails)
 fast_exp = compiled(elementary.fast_exp)
@@ -164,10 +163,6 @@ def test_weights_are_relative_to_the_largest_term():
     assert peak == TERMS.max()
     np.testing.assert_allclose(weights, np.exp(TERMS - peak), rtol=1e-15)
     assert log_total == pytest.approx(special.logsumexp(TERMS) - peak, rel=1e-15)
-
-
-def test_a_negligible_term_adds_nothing_to_a_float():
-    assert 1.0 + math.exp(-NEGLIGIBLE) == 1.0
 
 
 def test_moments_are_numpys():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dcpf
-from dcpf.model.describing import meaning
+from dcpf.model.description import meaning
 
 
 @pytest.fixture(scope="module")

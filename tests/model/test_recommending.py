@@ -1,7 +1,6 @@
 """Recommend, predict, compare and explain: on data whose answer is known, and against plain numpy."""
 
 import copy
-import dataclasses
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import dcpf
 from dcpf.counts import Counts
+
+pytestmark = pytest.mark.quick
 
 USERS = [f"user {u}" for u in range(30)]
 ITEMS = [f"item {i}" for i in range(20)]
@@ -345,7 +346,7 @@ def test_a_history_belongs_to_the_user_who_is_named() -> None:
 
 def test_a_history_of_others_is_not_passed_over_in_silence() -> None:
     others = Counts.from_matrix([[1], [2]], ["x", "y"], ["item 1"])
-    with pytest.raises(ValueError, match=r"has none of those who ask, 'user 3'.*such as 'x'"):
+    with pytest.raises(ValueError, match=r"has none of these users, such as 'user 3'.*such as 'x'"):
         MODEL.recommend("user 3", history=others)
     with pytest.raises(ValueError, match="for one user, found 2"):
         MODEL.explain(None, "item 2", history=others)
@@ -457,23 +458,15 @@ def test_a_history_names_the_item_whose_count_is_none(count: object) -> None:
 @pytest.mark.parametrize("part", ["user_posterior_", "item_posterior_"])
 def test_a_model_with_numbers_that_are_not_finite_is_refused_and_not_silent(part: str) -> None:
     damaged = copy.deepcopy(MODEL)
-    damaged._derived.clear()
     getattr(damaged, part).shape[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"not finite.*dcpf doctor"):
         damaged.recommend(n=3)
 
 
-@pytest.mark.parametrize("strength", [np.nan, np.inf, 3e38])
-def test_strengths_that_are_not_finite_are_refused_and_those_whose_sums_would_not_be(strength: float) -> None:
+@pytest.mark.parametrize("strength", [np.nan, np.inf])
+def test_strengths_that_are_not_finite_are_refused(strength: float) -> None:
     damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
     damaged.excitation_.strength.data[0] = strength
-    with pytest.raises(ValueError, match="not finite"):
-        damaged.recommend("user 1")
-
-
-def test_a_scale_that_makes_x_too_large_for_strengths_in_16_bits_is_refused() -> None:
-    damaged = dcpf.DCPF(2, max_iter=20, tol=0.0, random_state=0, n_jobs=1, n_neighbors=3).fit(COUNTS)
-    damaged._excitation = dataclasses.replace(damaged.excitation_, scale=1e-12)
     with pytest.raises(ValueError, match="not finite"):
         damaged.recommend("user 1")
 

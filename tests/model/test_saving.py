@@ -13,6 +13,8 @@ from dcpf import store
 from dcpf.counts import Counts
 from dcpf.elements import names
 
+pytestmark = pytest.mark.quick
+
 RNG = np.random.default_rng(0)
 MATRIX = sparse.csr_array(RNG.poisson(0.4, (25, 15)) * RNG.geometric(0.4, (25, 15)))
 USERS = [f"u{j:02}" for j in range(25)]

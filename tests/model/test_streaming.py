@@ -9,9 +9,9 @@ from scipy import sparse
 
 import dcpf
 from dcpf.counts import Counts
+from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.data import Data
 from dcpf.inference.stochastic import learning_rate
-from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
 from dcpf.simulate import listening_data

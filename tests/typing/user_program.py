@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import dcpf
-from dcpf import DCPF, Counts, Iteration, SessionCounts
+from dcpf import DCPF, Counts, Iteration
 from dcpf.elements import Element, Logarithmic
 from dcpf.evaluation import Evaluation
 
@@ -59,7 +59,7 @@ def judged(counts: Counts) -> Evaluation:
 
 def weighted(counts: sparse.csr_array[Any]) -> Any:
     """Counts as sessions, for another method."""
-    return SessionCounts(n_components=20).fit(counts).transform(counts)
+    return DCPF(n_components=20, n_neighbors=0).fit(counts).sessions()
 
 
 def excuse(matrix: NDArray[np.int64]) -> str:

@@ -33,7 +33,7 @@ class Ease(Baseline):
         The penalty. It competes with the number of users of an item (by binary weighting).
     weighting : "binary", "log", "raw" or callable
         What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
-        users, such as the `transform` of a fitted `dcpf.SessionCounts`.
+        users.
 
     The inverse is computed in float64: float32 would do for ones and logarithms, but not for large raw counts, whose
     X'X is too badly conditioned. B is kept in float32.

@@ -27,7 +27,7 @@ class ImplicitALS(Factors):
         Of all users, then all items.
     weighting : "binary", "log", "raw" or callable
         What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
-        users, such as the `transform` of a fitted `dcpf.SessionCounts`.
+        users.
     random_state : int
         The seed of the random start.
     """

@@ -26,7 +26,7 @@ class ItemKNN(Baseline):
         Draws the similarity of items with few users to 0.
     weighting : "binary", "log", "raw" or callable
         What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
-        users, such as the `transform` of a fitted `dcpf.SessionCounts`.
+        users.
     """
 
     def __init__(self, n_neighbors: int = 100, shrinkage: float = 10.0, weighting: Weighting = "binary") -> None:

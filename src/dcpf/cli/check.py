@@ -33,7 +33,7 @@ def check(
     """Check a model: draw counts from it, and compare them with the data."""
     check_least(draws=(draws, 1), seed=(seed, 0))
     from dcpf.evaluation.predictive import predictive_check
-    from dcpf.experiments import figures
+    from dcpf.paper import figures
 
     if output is not None:
         check_output(output, inputs=(model, counts), endings=figures.ENDINGS)

@@ -12,7 +12,7 @@ from dcpf.cli.options import DEFAULT_DATA, Json, TrainingData, check_least, grou
 from dcpf.cli.output import console, print_json, print_result_table, printable
 
 if TYPE_CHECKING:
-    from dcpf.experiments.tables import Table
+    from dcpf.evaluation.result_table import ResultTable
 
 
 @grouped
@@ -48,7 +48,7 @@ def leaderboard(
     if twice is not None:
         raise ValueError(f"two files are called {twice}; results are kept by name, so rename one of them")
     check_folder(output)
-    from dcpf.experiments import formats
+    from dcpf.evaluation.result_table import to_csv, to_markdown
     from dcpf.experiments.contenders import CONTENDERS
     from dcpf.experiments.leaderboard import Rules
     from dcpf.experiments.leaderboard import leaderboard as run
@@ -61,7 +61,7 @@ def leaderboard(
         counts = reading.read(path)
         with _bar(name, len(rules.names)) as watch:
             tables.append(standings(run(counts, output, name, rules, watch=watch)))
-        for ending, text in ((".md", formats.markdown(tables[-1])), (".csv", formats.comma_separated(tables[-1]))):
+        for ending, text in ((".md", to_markdown(tables[-1])), (".csv", to_csv(tables[-1]))):
             with whole_file(output / f"{name}{ending}") as file:
                 file.write(text.encode())
         if not json:
@@ -72,7 +72,7 @@ def leaderboard(
         console().print(f"Written to {printable(output)} as Markdown and CSV.", soft_wrap=True)
 
 
-def _as_dict(table: "Table") -> dict[str, object]:
+def _as_dict(table: "ResultTable") -> dict[str, object]:
     rows = [dict(zip(table.columns, (cell.value for cell in row), strict=True)) for row in table.rows]
     return {"data": table.name, "methods": rows, "notes": list(table.notes)}
 

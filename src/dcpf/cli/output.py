@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from dcpf.counts import Counts
-    from dcpf.experiments.tables import Cell, Table
+    from dcpf.evaluation.result_table import Cell, ResultTable
 
 _WIDTH = 80  # where there is no terminal
 _WIDE = 120  # there, of tables of results
@@ -148,7 +148,7 @@ def print_heading(screen: "Console", text: str) -> None:
     screen.print(printable(text), style="bold")
 
 
-def print_result_table(result: "Table") -> None:
+def print_result_table(result: "ResultTable") -> None:
     """Print a table of results with its title above and its notes below."""
     screen = console()
     if not screen.is_terminal:
@@ -170,9 +170,7 @@ def _result_cell(cell: "Cell", between: str) -> Any:
     """Our number, and the paper's beside or below it."""
     from rich.text import Text
 
-    from dcpf.experiments.formats import parts
-
-    ours, theirs = (printable(part).replace("± ", "±") for part in parts(cell))
+    ours, theirs = (printable(part).replace("± ", "±") for part in cell.texts())
     text = Text(ours, style="bold" if cell.bold else "italic" if cell.italic else "")
     return text.append(f"{between}{theirs}", style="not bold not italic dim") if theirs else text
 

@@ -75,13 +75,13 @@ def reproduce(
     )  # fmt: skip
     if choose and (components is not None or alpha is not None):
         raise ValueError("--choose finds alpha and K: leave out --alpha and --components, or --choose")
-    from dcpf.experiments import paper
-    from dcpf.experiments.protocol import Protocol
-    from dcpf.readers.paper import find
+    from dcpf.paper import published
+    from dcpf.paper.data_sets import find
+    from dcpf.paper.protocol import Protocol
 
     dataset, path = _what(data, file)
     settings = Protocol(
-        components=components or paper.COMPONENTS.get(dataset or "", 50),
+        components=components or published.COMPONENTS.get(dataset or "", 50),
         alpha=0.3 if alpha is None else alpha,
         starts=starts, seed=seed, max_iter=max_iter, tol=tol, grid=grid, choose=choose,
     )  # fmt: skip
@@ -103,11 +103,13 @@ def reproduce(
 
 def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
     """The name of the data set, if it is one of the paper's, and the file."""
-    from dcpf.readers.paper import DATA_SETS
+    from dcpf.paper.data_sets import DATA_SETS
 
     if file is None:
         if data in DATA_SETS and not Path(data).exists():
-            raise ValueError(f"{data} needs a file: dcpf reproduce {data} FILE, with {DATA_SETS[data].source}")
+            raise ValueError(
+                f"{data} needs a file: dcpf reproduce {data} FILE, with {DATA_SETS[data].original.source}"
+            )
         return None, Path(data)
     if data not in DATA_SETS:
         raise ValueError(
@@ -124,10 +126,10 @@ def _read(dataset: str | None, path: Path, seed: int, reading: TrainingData) -> 
     else:
         if reading != DEFAULT_DATA:
             raise ValueError(f"{dataset} has its own columns and filter: leave out {reading.typed()[0]}")
-        from dcpf.experiments.sources import read_dataset
+        from dcpf.paper.data_sets import read_original_or_prepared
 
         with progress_bar(f"reading {path.name}", of_bytes=True) as progress:
-            counts = read_dataset(dataset, path, seed, progress)
+            counts = read_original_or_prepared(dataset, path, seed, progress)
     console(stderr=True).print(f"  {extent(*counts.shape, counts.nnz)}", soft_wrap=True)
     print_notes(counts)
     return counts
@@ -157,7 +159,7 @@ def _bar(folder: Path) -> "Iterator[Callable[[Standing], None]]":
 
 
 def _described(now: "Standing") -> str:
-    from dcpf.progress import clock
+    from dcpf.wording import clock
 
     left = "" if now.left is None else f", about {clock(now.left)} left"
     return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"

@@ -69,7 +69,7 @@ def tune(
     with _bar(trials, kept) as watch:
         found = run(counts, wanted, trials, seed=seed, journal=kept, threads=threads, watch=watch)
     if figure is not None:
-        from dcpf.experiments import figures
+        from dcpf.paper import figures
 
         figures.save(figures.what_mattered(found, title=printable(file.name)), figure)
     if output is not None:
@@ -94,7 +94,7 @@ def _check_files(file: Path, journal: Path, output: Path | None, figure: Path | 
         check_replaced(output)
     if figure is not None:
         check_output(figure, inputs=(file, journal), endings=_FIGURES)
-        from dcpf.experiments.figures import need_matplotlib
+        from dcpf.paper.figures import need_matplotlib
 
         try:
             need_matplotlib()

@@ -1,5 +1,6 @@
 """Counts: a matrix with ids, its checks, filters and splits. Imports dcpf.memory."""
 
+from dcpf.counts.alignment import Aligned, align
 from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts, count_matrix, report
 from dcpf.counts.counts import Counts
 from dcpf.counts.events import Events
@@ -8,6 +9,7 @@ from dcpf.counts.strings import Strings
 
 __all__ = [
     "LARGEST_COUNT",
+    "Aligned",
     "Counts",
     "Events",
     "Id",
@@ -15,6 +17,7 @@ __all__ = [
     "InvalidCounts",
     "Strings",
     "UnknownId",
+    "align",
     "count_matrix",
     "report",
 ]

@@ -1,15 +1,25 @@
-"""Counts in a matrix: checked before any work, canonical afterwards."""
+"""What is passed as counts or as a parameter, checked before any work. A matrix of counts is canonical afterwards."""
 
+import reprlib
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.counts.occurring import occurring
 from dcpf.wording import extent, several
 
 LARGEST_COUNT = 2**31 - 1
+
+Seed = int | np.random.Generator
+
+_NO_TABLES = ("numpy", "scipy", "builtins", "dcpf", "array")
+_AT_A_TIME = 2**22
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
 
 
 class InvalidCounts(ValueError):  # noqa: N818 - the name says it
@@ -17,7 +27,7 @@ class InvalidCounts(ValueError):  # noqa: N818 - the name says it
 
 
 def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
-    """A users x items matrix of whole numbers >= 1 in canonical form, made without touching what was passed.
+    """A users x items matrix of whole numbers >= 1 in canonical form. X itself is not changed.
 
     Takes any scipy sparse array or matrix, or anything that numpy makes a two-dimensional array of numbers from.
     Stored zeros count as absent, repeated entries are summed. A matrix without any entry is refused unless
@@ -26,7 +36,7 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
     coo = _sparse_entries(X) if sparse.issparse(X) else _dense_entries(X)
     _check_shape(coo.shape)
     data = _whole_numbers(coo.data, coo.row, coo.col)
-    index = sparse.get_index_dtype(maxval=max(*coo.shape, coo.nnz))  # what was given may be twice as long
+    index = sparse.get_index_dtype(maxval=max(*coo.shape, coo.nnz))  # X may have a longer one
     places = (coo.row.astype(index, copy=False), coo.col.astype(index, copy=False))
     matrix = sparse.csr_array((data, places), shape=coo.shape)
     matrix.sum_duplicates()
@@ -38,14 +48,14 @@ def count_matrix(X: Any, *, allow_empty: bool = False) -> sparse.csr_array:
         raise InvalidCounts(
             f"no interactions: all {coo.shape[0]:,} x {coo.shape[1]:,} counts are 0; at least one must be positive"
         )
-    if matrix.data.max() > LARGEST_COUNT:  # only a sum of repeated entries can be
+    if matrix.data.max() > LARGEST_COUNT:  # only sums of repeated entries can be
         place = matrix.tocoo()
         _refuse("Counts too large", place.data > LARGEST_COUNT, place.data, place.row, place.col)
     return matrix
 
 
 def report(X: Any, matrix: sparse.csr_array) -> str:
-    """One line on what was made of X: its size, what was summed, who has nothing."""
+    """One line on the counts made of X: their size, sums of repeated pairs, users and items without counts."""
     stored = X.data if getattr(X, "format", None) in ("csr", "csc", "coo") else matrix.data
     given = int(np.count_nonzero(stored))
     users = int((np.diff(matrix.indptr) == 0).sum())
@@ -56,6 +66,57 @@ def report(X: Any, matrix: sparse.csr_array) -> str:
     if users or items:
         parts.append(f"{several(users, 'user')} and {several(items, 'item')} without any")
     return "; ".join(parts)
+
+
+def check_sums(matrix: sparse.csr_array, users: Sequence[Any], items: Sequence[Any], where: str = "") -> None:
+    """Refuse counts that have become too large by being summed."""
+    if matrix.data.max(initial=0) <= LARGEST_COUNT:
+        return
+    entry = int(np.argmax(matrix.data > LARGEST_COUNT))
+    user = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+    pair = f"user {shown(users[user])}, item {shown(items[int(matrix.indices[entry])])}"
+    raise InvalidCounts(
+        f"{where}the counts of {pair} sum to {matrix.data[entry]}, which is too large; "
+        f"{_WAYS_OUT['Counts too large']}"
+    )
+
+
+def shown(value: object) -> str:
+    """A value for an error message, shortened if it is long."""
+    return _short.repr(value)
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a table in memory: of pandas, polars, pyarrow, or another library that narwhals knows."""
+    if type(X).__module__.partition(".")[0] in _NO_TABLES:
+        return False
+    from narwhals.dependencies import is_into_dataframe
+
+    return bool(is_into_dataframe(X))
+
+
+def occurring(numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Equivalent to np.unique for whole numbers >= 0 that are not large: ten times as fast."""
+    found = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
+    for start in range(0, len(numbers), _AT_A_TIME):
+        found[numbers[start : start + _AT_A_TIME]] = True
+    return np.flatnonzero(found)
+
+
+def whole_number(name: str, value: object, *, at_least: int) -> int:
+    """The value of a parameter that must be a whole number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or int(value) < at_least:
+        raise ValueError(f"{name} must be a whole number >= {at_least}, found {value!r}")
+    return int(value)
+
+
+def generator(seed: object) -> np.random.Generator:
+    """The generator itself, or a new one with this seed."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or int(seed) < 0:
+        raise ValueError(f"seed must be a whole number >= 0 or a numpy Generator, found {seed!r}")
+    return np.random.default_rng(int(seed))
 
 
 def _sparse_entries(X: Any) -> sparse.coo_array:

@@ -1,13 +1,14 @@
-"""Which column of a table holds the users, which the items, the counts and the times: by its usual names."""
+"""The columns of users, items, counts and times in a table: as the caller chose, or by their usual names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dcpf.counts.checks import InvalidCounts
+from dcpf.wording import several
 
 Column = str | int  # by name, or by number from 0
 
-THE_TABLE = "the table"  # how errors call a table in memory
+THE_TABLE = "the table"  # in memory, in errors
 
 _ENDINGS = "id ids key code no nr number num idx index hash sha1 uuid guid"
 
@@ -16,10 +17,10 @@ def _ids_of(nouns: str) -> frozenset[str]:
     return frozenset(noun + ending for noun in nouns.split() for ending in ("", *_ENDINGS.split()))
 
 
-def _numbers_of(deeds: str) -> frozenset[str]:
+def _numbers_of(events: str) -> frozenset[str]:
     forms = ("{0}s", "{0}count", "{0}counts", "{0}scount", "count{0}s", "n{0}s", "num{0}s", "number{0}s")
     more = ("numberof{0}s", "countof{0}s", "total{0}s", "{0}freq", "{0}frequency")
-    return frozenset(form.format(deed) for deed in deeds.split() for form in forms + more)
+    return frozenset(form.format(event) for event in events.split() for form in forms + more)
 
 
 _USERS = (
@@ -31,7 +32,7 @@ _ITEMS = (
     "recipe asin isbn sku gtin ean"
 )
 _WEAKER_ITEMS = "word term token place location page url app feature"
-_DEEDS = (
+_EVENTS = (
     "play listen click view visit purchase checkin event interaction occurrence watche download stream scrobble hit "
     "order read unit use rental session"
 )
@@ -41,7 +42,7 @@ _STAMPED = (
     "purchase transaction added updated play"
 )
 
-# Names are tried from left to right: what comes first is taken where several would do.
+# The first set with a matching column decides.
 _NAMES: Mapping[str, tuple[frozenset[str], ...]] = {
     "user": (
         _ids_of(_USERS) | {"uid", "userid", "reviewerid"},
@@ -54,7 +55,7 @@ _NAMES: Mapping[str, tuple[frozenset[str], ...]] = {
         _ids_of("doc document text"),
     ),
     "count": (
-        _numbers_of(_DEEDS)
+        _numbers_of(_EVENTS)
         | {"count", "counts", "cnt", "quantity", "qty", "freq", "frequency", "times", "timesplayed", "tf"},
         frozenset({"n", "num", "weight", "totalcount"}),
     ),
@@ -67,141 +68,165 @@ _NAMES: Mapping[str, tuple[frozenset[str], ...]] = {
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are used, and what there is to say about it."""
+    """Which columns of a table are used."""
 
-    at: dict[str, int]  # position by role: user, item, and where there are such count and time
+    at: dict[str, int]  # position by role: user, item, and count and time if there are such columns
     notes: tuple[str, ...] = ()
 
 
-def recognised(names: Iterable[str], roles: Iterable[str] = tuple(_NAMES)) -> set[str]:
-    """The roles for which there is a column among these names."""
-    found = {plain(name) for name in names}
-    return {role for role in roles if any(found & tier for tier in _NAMES[role])}
+@dataclass(frozen=True)
+class CountColumns:
+    """Finds the columns of a table of counts. `given` are the caller's choices by role, None where there is none."""
 
+    given: Mapping[str, Column | None]
 
-def choose(names: Sequence[str], given: Mapping[str, Column | None], where: str) -> Columns:
-    """The columns of a table with named columns. `given` are the caller's choices, by role."""
-    chosen = {role: find(names, one, f"{role}_column", where) for role, one in given.items() if one is not None}
-    _check_distinct(chosen, names, where)
-    notes: list[str] = []
-    for role in _NAMES:
-        if role in chosen:
-            continue
-        fits = [j for j in named(names, role) if j not in chosen.values()]
-        if len(fits) == 1:
-            chosen[role] = fits[0]
-        elif fits and role == "time":  # nobody asked for it
-            notes.append(f"no times taken, since {listed([names[j] for j in fits])} may be the time column")
-        elif fits:
-            raise InvalidCounts(
-                f"{where}: each of the columns {listed([names[j] for j in fits])} may be the {role} column; "
-                f"{way_out(role)} chooses one"
-            )
-        elif role in ("user", "item"):
-            raise InvalidCounts(
-                f"{where}: no {role} column recognised; found the columns {listed(names)}, wanted user, item and "
-                f"count (count may be missing: then each row counts 1); "
-                + (in_table(role) if where == THE_TABLE else f"{way_out(role)} names it")
-            )
-    return Columns(_in_order(chosen), (_told(names, chosen), *notes))
-
-
-def choose_by_position(width: int, given: Mapping[str, Column | None], where: str) -> Columns:
-    """The columns of a file without a header: user, item, count, time in this order, unless given by number."""
-    named = next(((role, one) for role, one in given.items() if isinstance(one, str)), None)
-    if named is not None:
-        raise InvalidCounts(
-            f"{where}: {named[0]}_column={named[1]!r}, but there is no header; give its number from 0, or header=True"
+    def is_header(self, first: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
+        """Whether the first row names columns: it has usual names, or no number where later rows have counts."""
+        if any(isinstance(column, str) for column in self.given.values()):
+            return True
+        roles = {role for role in _NAMES if candidates(first, role)}
+        if {"user", "item"} <= roles:
+            return True
+        given = self.given.get("count")
+        at = given if isinstance(given, int) else 2
+        if len(first) <= at:
+            return bool(roles)
+        return not is_number(first[at]) and (
+            bool(roles) or any(len(row) > at and is_number(row[at]) for row in later)
         )
-    names = [str(j) for j in range(width)]
-    chosen = {role: find(names, one, f"{role}_column", where) for role, one in given.items() if one is not None}
-    _check_distinct(chosen, names, where)
-    usual = dict(zip(_NAMES, range(width), strict=False)) if 2 <= width <= 4 else {}
-    for role, place in usual.items():
-        if role not in chosen and place in chosen.values():
+
+    def by_name(self, names: Sequence[str], where: str) -> Columns:
+        """The columns of a table whose columns have names."""
+        chosen = self._chosen(names, where)
+        notes: list[str] = []
+        for role in _NAMES:
+            if role in chosen:
+                continue
+            fits = [j for j in candidates(names, role) if j not in chosen.values()]
+            if len(fits) == 1:
+                chosen[role] = fits[0]
+            elif fits and role == "time":  # nobody asked for times
+                notes.append(f"times not read: {listed([names[j] for j in fits])} may be the time column")
+            elif fits:
+                raise InvalidCounts(
+                    f"{where}: {listed([names[j] for j in fits])} may be the {role} column; choose one with "
+                    f"{role}_column="
+                )
+            elif role in ("user", "item"):
+                raise InvalidCounts(_not_recognised(names, role, where))
+        return _columns(names, chosen, notes)
+
+    def by_position(self, width: int, where: str) -> Columns:
+        """The columns of a table without names: user, item, count, time in this order, unless given by number."""
+        named = next(((role, column) for role, column in self.given.items() if isinstance(column, str)), None)
+        if named is not None:
             raise InvalidCounts(
-                f"{where}: no header, and column {place} is taken; {way_out(role)} says which is the {role}"
+                f"{where}: {named[0]}_column={named[1]!r}, but there is no header; give its number from 0, or "
+                "header=True"
             )
-    chosen = usual | chosen
-    for role in ("user", "item"):
-        if role not in chosen:
-            what = f"{width} column" + ("s" if width > 1 else "")
-            raise InvalidCounts(
-                f"{where}: {what} and no header that is recognised, so the {role} column is not known; "
-                f"{way_out(role)} gives its number, from 0"
-            )
-    return Columns(_in_order(chosen), (_told(names, chosen, "no header found (--header if there is one); "),))
+        names = [str(j) for j in range(width)]
+        chosen = self._chosen(names, where)
+        usual = dict(zip(_NAMES, range(width), strict=False)) if 2 <= width <= 4 else {}
+        for role, position in usual.items():
+            if role not in chosen and position in chosen.values():
+                raise InvalidCounts(
+                    f"{where}: no header, and column {position} is taken; {role}_column= says which is the {role}"
+                )
+        chosen = usual | chosen
+        for role in ("user", "item"):
+            if role not in chosen:
+                raise InvalidCounts(
+                    f"{where}: {several(width, 'column')} and no header that is recognised, so the {role} column is "
+                    f"not known; {role}_column= gives its number, from 0"
+                )
+        return _columns(names, chosen, start="no header found (header=True if there is one); ")
+
+    def _chosen(self, names: Sequence[str], where: str) -> dict[str, int]:
+        """The positions of the columns that the caller chose."""
+        chosen: dict[str, int] = {}
+        for role, column in self.given.items():
+            if column is None:
+                continue
+            position = _find(names, column, f"{role}_column", where)
+            other = next((taken for taken, its in chosen.items() if its == position), None)
+            if other is not None:
+                raise InvalidCounts(
+                    f"{where}: column {_cut(names[position])!r} cannot be both {other}_column and {role}_column"
+                )
+            chosen[role] = position
+        return chosen
 
 
-def find(names: Sequence[str], one: Column, what: str, where: str) -> int:
-    """Position of the column that the caller named."""
-    if isinstance(one, bool) or not isinstance(one, str | int):
-        raise TypeError(f"{what} must be the name of a column, or its number from 0; found {one!r}")
-    if isinstance(one, int):
-        if 0 <= one < len(names):
-            return one
-        raise InvalidCounts(f"{where}: {what}={one}, but there are {len(names)} columns: 0 to {len(names) - 1}")
-    fits = [j for j, name in enumerate(names) if name == one]
-    fits = fits or [j for j, name in enumerate(names) if plain(name) == plain(one)]
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        raise InvalidCounts(f"{where}: {len(fits)} columns are called {one!r}; give {what} as a number, from 0")
-    raise InvalidCounts(f"{where}: no column {one!r} ({what}); found the columns {listed(names)}")
-
-
-def way_out(role: str) -> str:
-    """How a caller, or someone at a terminal, names the column."""
-    return f"{role}_column= (--{role}-column)"
-
-
-def in_table(role: str) -> str:
-    """What to do with a table in memory whose columns are not recognised."""
-    return f"Counts.from_table(table, {role}_column=...) names it, and if this is a matrix pass table.to_numpy()"
-
-
-def named(names: Sequence[str], role: str) -> list[int]:
-    """Positions of the columns that go by a usual name of this role."""
-    for tier in _NAMES[role]:
-        fits = [j for j, name in enumerate(names) if plain(name) in tier]
+def candidates(names: Sequence[str], role: str) -> list[int]:
+    """Positions of the columns with a usual name for this role."""
+    for usual in _NAMES[role]:
+        fits = [j for j, name in enumerate(names) if normalized(name) in usual]
         if fits:
             return fits
     return []
 
 
-def plain(name: str) -> str:
-    """A name of a column without case and punctuation."""
+def normalized(name: str) -> str:
+    """The name of a column without case and punctuation."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _check_distinct(chosen: Mapping[str, int], names: Sequence[str], where: str) -> None:
-    for role, place in chosen.items():
-        other = next((one for one in chosen if one != role and chosen[one] == place), None)
-        if other is not None:
-            raise InvalidCounts(
-                f"{where}: column {_cut(names[place])!r} cannot be both {role}_column and {other}_column"
-            )
-
-
-def _in_order(chosen: Mapping[str, int]) -> dict[str, int]:
-    return {role: chosen[role] for role in _NAMES if role in chosen}
-
-
-def _told(names: Sequence[str], chosen: Mapping[str, int], start: str = "") -> str:
-    at = [(role, names[chosen[role]]) for role in _NAMES if role in chosen]
-    used = ", ".join(_cut(name) + ("" if plain(name) == role else f" ({role})") for role, name in at)
-    events = "" if "count" in chosen else "; no count column: each row counts 1"
-    ignored = [name for j, name in enumerate(names) if j not in chosen.values()]
-    return f"{start}columns {used}{events}" + (f"; ignored: {listed(ignored)}" if ignored else "")
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names of columns one after another, as they may be shown."""
+    """Names of columns, separated by commas; not all of them if they are many."""
     shown = ", ".join(_cut(name) or "''" for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
+def _find(names: Sequence[str], column: Column, parameter: str, where: str) -> int:
+    """The position of a column that the caller chose."""
+    if isinstance(column, bool) or not isinstance(column, str | int):
+        raise TypeError(f"{parameter} must be the name of a column, or its number from 0; found {column!r}")
+    if isinstance(column, int):
+        if 0 <= column < len(names):
+            return column
+        raise InvalidCounts(
+            f"{where}: {parameter}={column}, but there are {len(names)} columns: 0 to {len(names) - 1}"
+        )
+    fits = [j for j, name in enumerate(names) if name == column]
+    fits = fits or [j for j, name in enumerate(names) if normalized(name) == normalized(column)]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise InvalidCounts(f"{where}: {len(fits)} columns are called {column!r}; give {parameter} by number")
+    raise InvalidCounts(f"{where}: no column {column!r} ({parameter}); found the columns {listed(names)}")
+
+
+def _not_recognised(names: Sequence[str], role: str, where: str) -> str:
+    way_out = f"name it with {role}_column="
+    if where == THE_TABLE:
+        way_out = f"Counts.from_table(table, {role}_column=...) names it, and for a matrix pass table.to_numpy()"
+    return (
+        f"{where}: no {role} column recognised; found the columns {listed(names)}, wanted user, item and count "
+        f"(without count each row counts 1); {way_out}"
+    )
+
+
+def _columns(names: Sequence[str], chosen: Mapping[str, int], notes: Sequence[str] = (), start: str = "") -> Columns:
+    at = {role: chosen[role] for role in _NAMES if role in chosen}
+    used = ", ".join(
+        _cut(names[j]) + ("" if normalized(names[j]) == role else f" ({role})") for role, j in at.items()
+    )
+    events = "" if "count" in at else "; no count column: each row counts 1"
+    unused = [name for j, name in enumerate(names) if j not in at.values()]
+    ignored = f"; ignored: {listed(unused)}" if unused else ""
+    return Columns(at, (f"{start}columns {used}{events}{ignored}", *notes))
+
+
 def _cut(name: str) -> str:
-    """A name in one line, and not all of it if it is long: it may be the text of a file without a header."""
+    """A name in one line, shortened if it is long: it may be the text of a file without a header."""
     name = name if name.isprintable() else repr(name)[1:-1]
     return name if len(name) <= 60 else f"{name[:60]}..."

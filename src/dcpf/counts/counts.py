@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.counts import filters, merge, splits
-from dcpf.counts.checks import InvalidCounts, count_matrix
+from dcpf.counts import alignment, filters, splits
+from dcpf.counts.checks import InvalidCounts, Seed, count_matrix, is_table
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Id, Ids
 from dcpf.counts.strings import Strings
@@ -21,30 +21,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
-    """Counts of interactions, users by items, with ids. Nothing in it is ever changed: what changes it is a new one.
+    """Counts of interactions, users by items, with ids. Immutable: every method returns a new object.
 
-    Made by `dcpf.read_counts`, `Counts.from_table` and `Counts.from_matrix`.
+    Make one with `dcpf.read_counts`, `Counts.from_table` or `Counts.from_matrix`.
     """
 
     matrix: sparse.csr_array  # canonical: whole numbers >= 1, sorted, summed
     users: Ids
     items: Ids
-    names: Strings | None = None  # of the items; "" where there is none
+    names: Strings | None = None  # of the items; "" for an item without a name
     events: Events | None = None
     notes: tuple[str, ...] = ()  # what was done to the data on the way here
 
     @classmethod
     def of(cls, X: Any, *, allow_empty: bool = False) -> "Counts":
-        """What is given for counts, as counts: themselves, a table of triplets in memory, or a matrix."""
+        """Counts from a `Counts`, a table in memory, or a matrix."""
         if isinstance(X, Counts):
             if X.nnz == 0 and not allow_empty:
                 raise InvalidCounts(f"no interactions: {extent(*X.shape, 0)}")
             return X
-        if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            from dcpf.counts.tables import is_table
-
-            if is_table(X):
-                return cls.from_table(X)
+        if is_table(X):
+            return cls.from_table(X)
         return cls.from_matrix(X, allow_empty=allow_empty)
 
     @classmethod
@@ -56,7 +53,7 @@ class Counts:
         *,
         allow_empty: bool = False,
     ) -> Self:
-        """From a matrix: scipy sparse, or what numpy makes one from. Without ids, rows and columns are numbered."""
+        """From a scipy sparse matrix, or what numpy makes one from. Without ids, rows and columns are numbered."""
         matrix = count_matrix(X, allow_empty=allow_empty)
         ids = []
         for given, size, what in ((users, matrix.shape[0], "user"), (items, matrix.shape[1], "item")):
@@ -77,7 +74,7 @@ class Counts:
         time_column: str | None = None,
         round_counts: bool = False,
     ) -> "Counts":
-        """From a pandas, polars or pyarrow table with a row for each user, item, count, and maybe time."""
+        """From a pandas, polars or pyarrow table with a row for each user, item and count, perhaps with a time."""
         from dcpf.counts.tables import from_table
 
         return from_table(
@@ -91,12 +88,12 @@ class Counts:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Users and items."""
+        """Number of users and of items."""
         return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     @property
     def nnz(self) -> int:
-        """Pairs of a user and an item with a count."""
+        """Number of pairs of a user and an item with a count."""
         return int(self.matrix.nnz)
 
     @property
@@ -116,7 +113,7 @@ class Counts:
         return f"<Counts: {'; '.join(parts)}>"
 
     def with_names(self, names: Mapping[Id, str]) -> Self:
-        """The same with the names of items, by id. Ids that are not there are passed over."""
+        """The same counts with the names of items, by id. Unknown ids are ignored."""
         found = self.items.find_all(names)
         listed = [""] * len(self.items)
         for place, name in zip(found.tolist(), names.values(), strict=True):
@@ -125,16 +122,16 @@ class Counts:
         return replace(self, names=Strings.of(listed))
 
     def name(self, item: int) -> str:
-        """What to call the item in this column: its name, or its id."""
+        """The name of the item in this column, or its id if it has no name."""
         return (self.names[item] if self.names is not None else "") or str(self.items[item])
 
     def with_data(self, data: NDArray[np.int64], events: Events | None) -> Self:
-        """The same pairs with other counts, and the events that add up to them."""
+        """The same pairs with other counts, and with the events that add up to them."""
         matrix = sparse.csr_array((data, self.matrix.indices, self.matrix.indptr), shape=self.shape)
         return replace(self, matrix=matrix, events=events)
 
     def select(self, users: NDArray[np.integer] | None = None, items: NDArray[np.integer] | None = None) -> Self:
-        """Only these rows and columns (positions, each once), in this order; None is all of them."""
+        """Only these rows and columns, by distinct positions and in this order; None selects all."""
         matrix = self.matrix
         entries = np.arange(matrix.nnz)
         places = sparse.csr_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -154,7 +151,7 @@ class Counts:
         return replace(self, **changed)
 
     def keep(self, entries: NDArray[np.bool_]) -> Self:
-        """Only the stored entries where this is true; all users and items stay."""
+        """Only the stored entries where `entries` is true. All users and items stay."""
         entries = np.asarray(entries)
         if entries.dtype != np.bool_ or entries.shape != (self.nnz,):
             raise ValueError(
@@ -169,62 +166,63 @@ class Counts:
         return replace(self, matrix=matrix, events=None if self.events is None else self.events.take(kept))
 
     def filter(self, min_per_user: int = 1, min_per_item: int = 1, repeat: bool = True) -> "Counts":
-        """Only users and items with at least so many interactions: stored pairs, whatever their counts.
+        """Only users and items with at least this many interactions: stored pairs, whatever their counts.
 
-        Dropping users takes interactions from items, and the other way round: with `repeat`, until all that are left
-        have enough. Without, it is done once, first for items and then for users, as the authors of the paper did;
-        only items that are then left with nothing go as well. A minimum of 0 also keeps what has no interactions.
+        Dropping users takes interactions from items, and the other way round. With `repeat`, the filter is applied
+        until every user and item left has enough. Without, it is applied once, to items and then to users, as the
+        authors of the paper did; items that then have no interaction are dropped as well. A minimum of 0 keeps users
+        or items without interactions.
         """
         return filters.at_least(self, min_per_user, min_per_item, repeat)
 
     def cap(self, largest: int) -> "Counts":
-        """Counts above `largest` are cut to it. Of their events the earliest are kept, until they add up to it.
+        """Cut counts above `largest` to it, and keep their earliest events, up to that sum.
 
-        To test on what came later, split first and then cap.
+        To test on later events, split first and then cap.
         """
         return filters.capped(self, largest)
 
-    def split(self, test_fraction: float = 0.2, seed: splits.Seed = 0) -> tuple["Counts", "Counts"]:
-        """(train, test): a random part of all stored pairs is put aside, as in the paper.
+    def split(self, test_fraction: float = 0.2, seed: Seed = 0) -> tuple["Counts", "Counts"]:
+        """(train, test): a random fraction of all stored pairs is held out, as in the paper.
 
-        Both have all users and all items. The number of pairs in test is rounded, but neither part is left empty.
+        Both have all users and all items. The number of test pairs is rounded, but neither part is empty.
         """
         return splits.split_entries(self, test_fraction, seed)
 
-    def leave_out(self, k: int = 1, seed: splits.Seed = 0) -> tuple["Counts", "Counts"]:
-        """(train, test): k random pairs are put aside of each user who has more than k. Both have all users."""
+    def leave_out(self, k: int = 1, seed: Seed = 0) -> tuple["Counts", "Counts"]:
+        """(train, test): k random pairs of each user with more than k are held out. Both have all users."""
         return splits.leave_out(self, k, seed)
 
     def split_users(
-        self, test_fraction: float = 0.1, history_fraction: float = 0.8, seed: splits.Seed = 0
+        self, test_fraction: float = 0.1, history_fraction: float = 0.8, seed: Seed = 0
     ) -> tuple["Counts", "Counts", "Counts"]:
-        """(train, history, test): random users are held out, who are known by their history only.
+        """(train, history, test): random users are held out, to be known by their history alone.
 
-        train has the other users. history and test have the rows of those held out, each of whom has at least one
-        pair in both if there are two; a single one is history. All three have all items.
+        train has the other users. history and test have the users held out: a user with two pairs or more has at
+        least one in both, a single pair is history. All three have all items.
         """
         return splits.split_users(self, test_fraction, history_fraction, seed)
 
     def split_at(self, time: splits.Time) -> tuple["Counts", "Counts"]:
-        """(train, test): the events before `time`, and those from it on. Both have all users and all items.
+        """(train, test): the events before `time`, and the events from `time` on. Both have all users and all items.
 
-        A pair with events on both sides is in both, with its part of the count. `time` is a number where the times of
-        the data are, and else a date: datetime, numpy datetime64 or ISO text, one with a time zone meaning its UTC.
+        A pair with events on both sides is in both, with its part of the count. `time` is a number if the times of
+        the data are numbers, else a date: datetime, numpy datetime64 or ISO text, converted to UTC if it has a zone.
         """
         return splits.split_at(self, time)
 
     def __add__(self, other: "Counts") -> "Counts":
-        """Both together, by id: the counts of pairs that are in both are summed.
+        """Both together, matched by id. Counts of a pair in both are summed.
 
-        Ids ascend if they do in both. A name in the first goes before one in the second. Events are kept if both
-        have them.
+        Ids ascend if they do in both. If both name an item, the first name is kept. Events are kept if both have
+        them.
         """
         if not isinstance(other, Counts):
             return NotImplemented
-        return merge.merged(self, other)
+        return alignment.merged(self, other)
 
     def to_frame(self) -> "pl.DataFrame":
-        """A polars DataFrame of user, item, name (if there are names) and count, a row for each stored pair."""
+        """A polars DataFrame with a row for each stored pair: user, item, name (if there are names) and count."""
         import polars as pl
 
         rows, columns = pl.Series(self.entry_users), pl.Series(self.matrix.indices)

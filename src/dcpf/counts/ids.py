@@ -1,17 +1,16 @@
-"""Ids of users or of items, and where each stands."""
+"""Ids of users or items, and the position of each."""
 
 import bisect
 import difflib
 import itertools
 import re
-import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.counts.checks import InvalidCounts
+from dcpf.counts.checks import InvalidCounts, shown
 from dcpf.counts.strings import Strings
 
 Id = int | str
@@ -23,12 +22,9 @@ _MOST_ZEROS = 12  # before a number that may have been left out
 _LONGEST_HINT = 100  # characters of an id up to which similar ones are looked for
 _LARGEST = 2**63 - 1
 
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
-
 
 class UnknownId(KeyError):  # noqa: N818 - the name says it
-    """A user or an item that the model or the data do not know."""
+    """A user or item that is not in the model or the data."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show it in quotes
@@ -38,7 +34,7 @@ class Ids(Sequence[Id]):
     """Distinct ids in the order of the rows or columns that they name: all integers, or all strings."""
 
     def __init__(self, values: NDArray[np.int64] | Strings, order: NDArray[np.int64] | None = None) -> None:
-        """`order` sorts the values, and is None where they are sorted as they stand."""
+        """`order` sorts the values; None if they are sorted already."""
         self.values = values
         self.order = order
 
@@ -49,7 +45,7 @@ class Ids(Sequence[Id]):
 
     @classmethod
     def of(cls, ids: Iterable[Any], what: str = "id") -> Self:
-        """Keep these ids as they stand. What is neither an integer nor a string, or there twice, is refused."""
+        """From ids, in this order. Ids must be distinct, and all integers or all strings."""
         if isinstance(ids, cls):
             return ids
         _check_several(ids, what)
@@ -61,8 +57,8 @@ class Ids(Sequence[Id]):
         for j, one in enumerate(found):
             if not isinstance(one, str):
                 raise TypeError(
-                    f"{what}s must be all integers or all strings, found {_short.repr(one)} ({type(one).__name__}) "
-                    f"at {j} among {_short.repr(found[0])}, ...; convert them first"
+                    f"{what}s must be all integers or all strings, found {shown(one)} ({type(one).__name__}) "
+                    f"at {j} among {shown(found[0])}, ...; convert them first"
                 )
         return cls._of_strings(found, what)
 
@@ -74,7 +70,7 @@ class Ids(Sequence[Id]):
         order = sorted(range(len(found)), key=found.__getitem__)
         for j, other in itertools.pairwise(order):
             if found[j] == found[other]:
-                raise _there_twice(what, found[j], j, other)
+                raise _twice(what, found[j], j, other)
         return cls(strings, np.array(order, dtype=np.int64))
 
     @classmethod
@@ -87,12 +83,12 @@ class Ids(Sequence[Id]):
 
     @property
     def are_strings(self) -> bool:
-        """Whether these are strings, and not integers."""
+        """Whether the ids are strings; otherwise they are integers."""
         return isinstance(self.values, Strings)
 
     @property
     def are_ascending(self) -> bool:
-        """Whether these stand in ascending order."""
+        """Whether the ids are in ascending order."""
         return self.order is None
 
     def __len__(self) -> int:
@@ -141,9 +137,9 @@ class Ids(Sequence[Id]):
         return Ids(self.values.take(chosen), _sorting(rank, lambda j: self[int(chosen[j])], "id"))
 
     def union(self, other: "Ids") -> tuple["Ids", NDArray[np.int64], NDArray[np.int64]]:
-        """The ids of both, and where those of this one and those of the other stand there.
+        """The ids of both, and the positions there of these ids and of the other ids.
 
-        Ascending if both are; otherwise first these, then what the other adds, each in its order.
+        Ascending if both are; otherwise these ids come first, then the new ones of the other, each in their order.
         """
         if self.are_strings != other.are_strings and len(self) and len(other):
             raise TypeError(
@@ -180,14 +176,14 @@ class Ids(Sequence[Id]):
         return Ids(values), rank[: len(self)], rank[theirs]
 
     def find(self, one: object) -> int | None:
-        """Where an id stands, or None. A string of digits finds an integer id: "12" is what a terminal gives."""
+        """The position of an id, or None. A string of digits finds an integer id, as a terminal gives strings."""
         if self.are_strings:
             return self._find_string(str(one)) if isinstance(one, str) else None
         place = int(self._find_integers([one])[0])
         return None if place < 0 else place
 
     def find_all(self, ids: Iterable[object]) -> NDArray[np.int64]:
-        """Where the ids stand, -1 for those that are unknown."""
+        """The positions of the ids, -1 for unknown ids."""
         _check_several(ids, "id")
         if not self.are_strings:
             return self._find_integers(ids)
@@ -202,7 +198,7 @@ class Ids(Sequence[Id]):
         return np.fromiter((places[one] for one in wanted), dtype=np.int64, count=len(wanted))
 
     def positions(self, ids: Iterable[object], what: str) -> NDArray[np.int64]:
-        """Where the ids stand. An unknown one is an error, which names those that are spelt alike."""
+        """The positions of the ids. An unknown id is an error, which suggests ids with a similar spelling."""
         _check_several(ids, what)
         wanted = ids if isinstance(ids, Sequence | np.ndarray) else list(ids)
         found = self.find_all(wanted)
@@ -211,7 +207,7 @@ class Ids(Sequence[Id]):
             first = wanted[int(unknown[0])]
             first = first.item() if isinstance(first, np.generic) else first
             more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-            raise UnknownId(f"unknown {what} {_short.repr(first)}{more}; {self._hint(first, what)}")
+            raise UnknownId(f"unknown {what} {shown(first)}{more}; {self._hint(first, what)}")
         return found
 
     def _find_string(self, wanted: str) -> int | None:
@@ -248,7 +244,7 @@ class Ids(Sequence[Id]):
         return f"the {len(self):,} {what}s are {kind} such as {self[0]!r}"
 
     def _alike(self, unknown: object) -> list[Id]:
-        """Up to three ids that may have been meant."""
+        """Up to three ids with a similar spelling."""
         spelt = str(unknown) if isinstance(unknown, str | int) else ""
         if not 0 < len(spelt) <= _LONGEST_HINT:
             return []
@@ -265,7 +261,7 @@ class Ids(Sequence[Id]):
         return list(dict.fromkeys(found))[:3]
 
     def nearly(self, spelt: str) -> list[str]:
-        """Strings among the ids that differ in upper and lower case, or in zeros before the last number, only."""
+        """Ids that differ only in case, or in zeros before the last number."""
         if not self.are_strings or len(spelt) > _LONGEST_HINT:
             return []
         number = re.search(r"0*(\d+)(\D*)$", spelt)
@@ -278,7 +274,7 @@ class Ids(Sequence[Id]):
 
 
 def _integer(one: object) -> int | None:
-    """The integer id that is meant: a 64-bit integer, or one in the digits that Python writes it with."""
+    """The 64-bit integer that is meant: itself, or a string of digits as Python writes that integer."""
     if isinstance(one, np.generic):
         one = one.item()
     if isinstance(one, str):
@@ -290,25 +286,23 @@ def _integer(one: object) -> int | None:
 
 
 def _sorting(values: NDArray[np.int64], spelt: Callable[[int], Id], what: str) -> NDArray[np.int64] | None:
-    """What sorts these distinct values, None if they ascend as they stand."""
+    """The order that sorts these distinct values, None if they are sorted."""
     if (values[1:] > values[:-1]).all():
         return None
     order = np.argsort(values, kind="stable")
     again = np.flatnonzero(values[order][1:] == values[order][:-1])
     if len(again):
         one, other = (int(j) for j in order[again[0] : again[0] + 2])
-        raise _there_twice(what, spelt(one), one, other)
+        raise _twice(what, spelt(one), one, other)
     return order
 
 
 def _check_several(ids: object, what: str) -> None:
     if isinstance(ids, str | bytes):
-        raise TypeError(f"{what}s must be a list, found the single {_short.repr(ids)}; give [{_short.repr(ids)}]")
+        raise TypeError(f"{what}s must be a list, found the single {shown(ids)}; give [{shown(ids)}]")
     if isinstance(ids, np.ndarray) and ids.ndim != 1:
         raise TypeError(f"{what}s must be a list, found an array of shape {ids.shape}")
 
 
-def _there_twice(what: str, one: Id, first: int, second: int) -> InvalidCounts:
-    return InvalidCounts(
-        f"{what} {_short.repr(one)} is there twice, at {first} and at {second}; ids must be distinct"
-    )
+def _twice(what: str, one: Id, first: int, second: int) -> InvalidCounts:
+    return InvalidCounts(f"{what} {shown(one)} is there twice, at {first} and at {second}; ids must be distinct")

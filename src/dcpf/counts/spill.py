@@ -1,9 +1,9 @@
-"""Rows of counts until their matrix is made: in memory, or in a file without a name when they are too many.
+"""Rows of counts on their way to a matrix: in memory, or in an unnamed temporary file when they are too many.
 
-Which place a user has among all is known only after the last row. So rows go to the file as they come. In the end
-they are distributed to buckets: users who follow each other, as many as can be sorted in little memory. Bucket after
-bucket is sorted and summed, which gives the entries of the matrix in their order. On disk this takes 24 bytes for
-each row, half of them while rows come in.
+The position of a user among all users is known only after the last row, so rows go to the file as they come. Then
+they are distributed to buckets of consecutive users, each small enough to be sorted in memory. Sorting and summing
+bucket after bucket gives the entries of the matrix in order. On disk this takes 24 bytes per row, 12 of them while
+rows come in.
 """
 
 import weakref
@@ -19,18 +19,29 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.cuts import cut
 
 Codes = NDArray[np.int32]
 
 _ROW = np.dtype([("user", np.int32), ("item", np.int32), ("count", np.int32)])
 _SUM = np.dtype([("item", np.int32), ("sum", np.int64)])  # of the same size, so that sums can replace rows
-_WHOLE = np.dtype((np.void, _ROW.itemsize))  # a row as so many bytes, which numpy moves faster than three numbers
-_BYTES_AT_WORK = 64  # what a row takes while it is distributed or sorted, about
+_WHOLE = np.dtype((np.void, _ROW.itemsize))  # a row as plain bytes, which numpy moves faster than three numbers
+_BYTES_AT_WORK = 64  # per row, while rows are distributed or sorted
+
+
+def cut(starts: NDArray[np.integer], most: int) -> list[int]:
+    """Cut consecutive users into pieces of at most `most` rows each, or of a single user: where each piece starts.
+
+    The rows of user u are starts[u] to starts[u + 1]. The last number is the end of the last piece.
+    """
+    cuts, users = [0], len(starts) - 1
+    while cuts[-1] < users:
+        full = int(np.searchsorted(starts, starts[cuts[-1]] + most, side="right")) - 1
+        cuts.append(max(full, cuts[-1] + 1))
+    return cuts
 
 
 class Triplets:
-    """Rows of a user, an item and a count. Users and items are codes, which get their places in the end."""
+    """Rows of a user, an item and a count. Users and items are codes, whose positions are given at the end."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Codes, Codes, Codes]] = []
@@ -41,19 +52,19 @@ class Triplets:
         return self._waiting + (0 if self._file is None else len(self._file))
 
     def add(self, users: Codes, items: Codes, counts: NDArray[np.int32]) -> None:
-        """Take these rows."""
+        """Add these rows."""
         self._parts.append((users, items, counts))
         self._waiting += len(counts)
 
     def make_room(self) -> None:
-        """Put the rows into the file if they take more memory than an array may."""
+        """Move the rows to the file if they take more memory than an array may."""
         if self._waiting * _ROW.itemsize > memory.largest_in_memory():
             self._to_file()
 
     def columns(self, users: Codes, items: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
-        """The place of the user, that of the item, and the count of each row, in the order in which they came.
+        """The position of the user, that of the item, and the count of each row, in the order of the rows.
 
-        `users` and `items` tell the place for each code. The rows are given away: afterwards there are none.
+        `users` and `items` are the positions by code. Afterwards there are no rows left here.
         """
         if self._file is not None:
             self._to_file()
@@ -67,9 +78,9 @@ class Triplets:
         )
 
     def matrix(self, users: Codes, items: Codes) -> sparse.csr_array:
-        """The canonical matrix: sorted by users and items, repeated pairs summed. The rows are given away."""
+        """The canonical matrix. Afterwards there are no rows left here."""
         if self._file is None:
-            return _canonical(*self.columns(users, items), (len(users), len(items)))
+            return canonical(*self.columns(users, items), (len(users), len(items)))
         self._to_file()
         file, self._file = self._file, None
         return _by_buckets(file, users, items)
@@ -83,7 +94,7 @@ class Triplets:
 
 
 class _File:
-    """Rows in a file without a name, in the order in which they came, and how many there are of each user."""
+    """Rows in an unnamed file, in the order in which they came, and the number of rows of each user."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - the next line closes it
@@ -106,27 +117,28 @@ class _File:
                 left = left[self._file.write(left) :]
 
     def pieces(self, rows: int) -> Iterator[NDArray[Any]]:
-        """All rows, so many at a time."""
+        """All rows, this many at a time."""
         self._file.seek(0)
         while len(piece := np.fromfile(self._file, dtype=_ROW, count=rows)):
             yield piece
 
 
-def _canonical(users: Codes, items: Codes, counts: NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_array:
+def canonical(users: Codes, items: Codes, counts: NDArray[np.int64], shape: tuple[int, int]) -> sparse.csr_array:
+    """The matrix of these rows: sorted by users and items, repeated pairs summed."""
     matrix = sparse.csr_array((counts, (users, items)), shape=shape)
     matrix.sum_duplicates()
     return matrix
 
 
 def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
-    """Equivalent to `_canonical` of all rows, in little memory."""
+    """Equivalent to `canonical` of all rows, in little memory."""
     at_once = max(memory.largest_in_memory() // _BYTES_AT_WORK, 1)
-    starts = np.zeros(len(users) + 1, dtype=np.int64)  # of the rows of each user, by place
+    starts = np.zeros(len(users) + 1, dtype=np.int64)  # of the rows of each user, by position
     starts[1:][users] = file.per_user
     np.cumsum(starts, out=starts)
     cuts = cut(starts, at_once)
     rows = _distributed(file.pieces(at_once), users, items, starts, cuts)
-    file.close()  # makes room on disk for what follows
+    file.close()  # frees disk space for the next steps
     sums, per_user = _summed(rows, starts, cuts, len(items), at_once)
     index = np.int32 if len(sums) <= np.iinfo(np.int32).max else np.int64
     indptr = memory.zeros(len(users) + 1, index)
@@ -141,7 +153,7 @@ def _by_buckets(file: _File, users: Codes, items: Codes) -> sparse.csr_array:
 def _distributed(
     pieces: Iterator[NDArray[Any]], users: Codes, items: Codes, starts: NDArray[np.int64], cuts: list[int]
 ) -> NDArray[Any]:
-    """All rows with places instead of codes, bucket after bucket. Within a bucket they are not sorted."""
+    """All rows with positions instead of codes, bucket after bucket, unsorted within a bucket."""
     rows = memory.empty(int(starts[-1]), _ROW)
     free = starts[cuts[:-1]]  # where the next row of each bucket goes
     buckets = np.arange(len(free), dtype=np.min_scalar_type(len(free)))  # 16 bits at most are sorted in linear time
@@ -161,7 +173,7 @@ def _distributed(
 def _summed(
     rows: NDArray[Any], starts: NDArray[np.int64], cuts: list[int], n_items: int, at_once: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The entries of the matrix in their order, and their number by user. They take the place of the rows."""
+    """The entries of the matrix in order, and their number by user. They overwrite the rows."""
     sums, entries = rows.view(_SUM), 0
     per_user = np.empty(len(starts) - 1, dtype=np.int64)
     for first, last in pairwise(cuts):
@@ -176,4 +188,4 @@ def _summed(
 
 
 def _of_bucket(rows: NDArray[Any], first: int, shape: tuple[int, int]) -> sparse.csr_array:
-    return _canonical(rows["user"] - np.int32(first), rows["item"], rows["count"].astype(np.int64), shape)
+    return canonical(rows["user"] - np.int32(first), rows["item"], rows["count"].astype(np.int64), shape)

@@ -1,21 +1,19 @@
-"""Counts cut into a part to learn from and parts to test with. Each entry, or event, is in one part and no other."""
+"""Counts split into a part to learn from and parts to test with. Each entry, or event, is in exactly one part."""
 
 import datetime
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.counts.checks import InvalidCounts
-from dcpf.counts.filters import whole_number
+from dcpf.counts.checks import InvalidCounts, Seed, generator, whole_number
 from dcpf.wording import several
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
 
-Seed = int | np.random.Generator
 Time = float | str | datetime.date | np.datetime64
 
 
@@ -92,7 +90,7 @@ def split_at(counts: "Counts", time: Time) -> tuple["Counts", "Counts"]:
 
 
 def _before(times: NDArray[Any], time: Any) -> NDArray[np.bool_]:
-    """Which times are earlier, compared exactly and in the type of the data."""
+    """Which times are earlier, compared exactly, in the type of the data."""
     if times.dtype.kind != "M":
         if isinstance(time, bool | np.bool_ | np.datetime64) or not isinstance(time, Real):
             raise TypeError(
@@ -110,7 +108,7 @@ def _before(times: NDArray[Any], time: Any) -> NDArray[np.bool_]:
 
 
 def _moment(time: Time, times: NDArray[Any]) -> np.datetime64:
-    """A date that was given in one of several ways; one with a time zone is brought to UTC."""
+    """The date as numpy has it, in UTC if it has a time zone."""
     wanted: Any = time
     try:
         if isinstance(wanted, str):
@@ -132,7 +130,7 @@ def _moment(time: Time, times: NDArray[Any]) -> np.datetime64:
 
 
 def _random_rank(counts: "Counts", rng: np.random.Generator) -> NDArray[np.int64]:
-    """The place of each entry, from 0, in a random order of the entries of its user."""
+    """The rank of each entry, from 0, in a random order of the entries of its user."""
     keys = counts.entry_users.astype(np.int64) << 32
     keys |= rng.integers(2**32, size=counts.nnz)
     rank = np.empty(counts.nnz, dtype=np.int64)
@@ -142,7 +140,7 @@ def _random_rank(counts: "Counts", rng: np.random.Generator) -> NDArray[np.int64
 
 
 def _share(n: int, fraction: float) -> int:
-    """So much of n things, but at least one, and not all of them."""
+    """A fraction of n, but at least one and not all."""
     return min(max(round(fraction * n), 1), n - 1)
 
 
@@ -150,12 +148,3 @@ def _fraction(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         raise ValueError(f"{name} must be a number between 0 and 1, found {value!r}")
     return float(value)
-
-
-def generator(seed: object) -> np.random.Generator:
-    """The generator itself, or one that starts from this whole number."""
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, Integral) or int(seed) < 0:
-        raise ValueError(f"seed must be a whole number >= 0 or a numpy Generator, found {seed!r}")
-    return np.random.default_rng(int(seed))

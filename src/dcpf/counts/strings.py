@@ -1,4 +1,4 @@
-"""A long list of strings as two arrays: cheap to keep, to save and to map from a file."""
+"""A long list of strings as two arrays, which are cheap to keep, to save and to map from a file."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Self:
-        """Keep these strings. One that is no valid text (half of a surrogate pair) is refused."""
+        """From strings. A string that is not valid text (half of a surrogate pair) is refused."""
         listed = list(strings)
         try:
             return cls._of_encoded(list(map(str.encode, listed)))
@@ -90,7 +90,7 @@ def _decoded(utf8: bytes) -> str:
     except UnicodeDecodeError:
         raise InvalidCounts(
             f"{utf8[:40]!r} is no text in UTF-8: the file that it comes from is damaged (`dcpf doctor MODEL` checks "
-            "a model); copy it again from where it is whole"
+            "a model); copy it again from an undamaged one"
         ) from None
 
 

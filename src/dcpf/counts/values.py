@@ -1,7 +1,6 @@
-"""Counts and times as they stand in a column, text or numbers: read, and what cannot be one told with the reason."""
+"""Counts and times from columns of text or numbers. Values that cannot be used are returned with the reason."""
 
 import re
-import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,41 +8,39 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts
+from dcpf.counts.checks import LARGEST_COUNT, InvalidCounts, shown
 
 Mask = NDArray[np.bool_]
 
 
 class Fault(NamedTuple):
-    """Some rows that have the same thing wrong."""
+    """Rows that are wrong in the same way."""
 
     mask: Mask
     why: Callable[[int], str]  # what is wrong with one of them
     kind: str  # in a word or two
 
 
-_KINDS = {
-    "which is missing": "no count",
-    "which is no number": "no number",
-    "which is not a number (NaN)": "NaN",
-    "which is infinite": "infinite",
-    "which is negative": "negative",
-    "which is too large": "too large",
-    "which is no whole number": "fraction",
-}
-_WAYS_OUT = {
-    "which is missing": "give it a number, or remove the row",
-    "which is no number": "counts are whole numbers such as 3, 3.0 or 1e3",
-    "which is not a number (NaN)": "remove such rows, or set the count to 0",
-    "which is infinite": "remove such rows, or cap the count",
-    "which is negative": "counts start at 0: remove such rows (returned purchases, say) or clip them",
-    "which is too large": f"the limit is 2^31-1 = {LARGEST_COUNT:,}: cap the counts or count in larger units",
-    "which is no whole number": "round_counts=True (--round-counts) rounds it, or count events instead of amounts",
+# What is wrong with a count: in a word or two, and the way out
+_WRONG = {
+    "which is missing": ("no count", "give it a number, or remove the row"),
+    "which is no number": ("no number", "counts are whole numbers such as 3, 3.0 or 1e3"),
+    "which is not a number (NaN)": ("NaN", "remove such rows, or set the count to 0"),
+    "which is infinite": ("infinite", "remove such rows, or cap the count"),
+    "which is negative": ("negative", "counts start at 0: remove such rows (returned purchases, say) or clip them"),
+    "which is too large": (
+        "too large",
+        f"the limit is 2^31-1 = {LARGEST_COUNT:,}: cap the counts or count in larger units",
+    ),
+    "which is no whole number": (
+        "fraction",
+        "round_counts=True rounds it, or count events instead of amounts",
+    ),
 }
 
 
 def read_counts_column(column: pl.Series, round_counts: bool) -> tuple[NDArray[np.int32], list[Fault]]:
-    """Counts from 0 to 2^31-1, and the faults found. Where a row is at fault, its count means nothing."""
+    """Counts from 0 to 2^31-1, and the faults found. The count of a faulty row means nothing."""
     numbers = _numbers(column)
     if not numbers.dtype.is_float() and not numbers.null_count() and len(numbers):
         smallest, largest = numbers.min(), numbers.max()
@@ -64,7 +61,7 @@ def read_counts_column(column: pl.Series, round_counts: bool) -> tuple[NDArray[n
         "which is no whole number": (values != np.floor(values)) & np.isfinite(values),
     }
     faults: list[Fault] = [
-        Fault(mask, _told(column, what), _KINDS[what]) for what, mask in masks.items() if mask.any()
+        Fault(mask, _reason(column, what), _WRONG[what][0]) for what, mask in masks.items() if mask.any()
     ]
     with np.errstate(invalid="ignore"):
         return values.astype(np.int32), faults
@@ -88,34 +85,29 @@ def _numbers(column: pl.Series) -> pl.Series:
 _COMMA = re.compile(r"\s*[-+]?\d{1,20}(,\d{1,20}){1,9}\s*")
 
 
-def _told(column: pl.Series, what: str) -> Callable[[int], str]:
+def _reason(column: pl.Series, what: str) -> Callable[[int], str]:
     def sentence(row: int) -> str:
-        way_out = _WAYS_OUT[what]
+        _, way_out = _WRONG[what]
         if what == "which is no number" and _COMMA.fullmatch(str(column[row])):
             way_out = f"a comma for decimals, or between thousands? {way_out}"
-        return f"{shown(column[row])}, {what}; {way_out}"
+        return f"{_number_shown(column[row])}, {what}; {way_out}"
 
     return sentence
 
 
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
+def _number_shown(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else shown(value)
 
 
-def shown(value: Any) -> str:
-    """A value as an error names it: not all of it, if it is long."""
-    return f"{value:.15g}" if isinstance(value, float) else _short.repr(value)
-
-
-class Times:
-    """The times of all rows, chunk after chunk: numbers, or dates. The first row decides which."""
+class TimeColumn:
+    """The times of all rows, chunk after chunk: numbers or dates, as the first row has them."""
 
     def __init__(self) -> None:
         self.are_dates: bool | None = None
         self._parts: list[NDArray[Any]] = []
 
     def read(self, column: pl.Series) -> tuple[NDArray[Any], list[Fault]]:
-        """The times of a chunk, and the faults found. `keep` takes those of the rows that stay."""
+        """The times of a chunk, and the faults found. `keep` takes the times of the rows that are kept."""
         dtype = column.dtype
         if not (dtype == pl.String or dtype.is_numeric() or dtype in (pl.Datetime, pl.Date, pl.Null)):
             raise InvalidCounts(
@@ -135,19 +127,15 @@ class Times:
         if bad.any():
             why = f"times here are {wanted}"
             faults.append(Fault(bad, lambda row: f"the time is {shown(column[row])}; {why}", "no time"))
-            times = (
-                times.fill_null(strategy="zero")
-                if not self.are_dates
-                else times.fill_null(pl.lit(0).cast(times.dtype))
-            )
+            times = times.fill_null(pl.lit(0).cast(times.dtype))
         return times.to_numpy(), faults
 
     def keep(self, times: NDArray[Any]) -> None:
-        """Add these to the times kept."""
+        """Keep these times."""
         self._parts.append(times)
 
     def finish(self) -> NDArray[Any]:
-        """All that were kept: int64, float64, or datetime64[us]."""
+        """All times kept: int64, float64, or datetime64[us]."""
         return np.concatenate(self._parts)
 
 
@@ -162,7 +150,7 @@ def _plain_times(column: pl.Series) -> pl.Series:
 
 
 def _dates(column: pl.Series) -> pl.Series:
-    """Naive moments in microseconds; what has a time zone is told in UTC."""
+    """Dates without a time zone, in microseconds; those with one are converted to UTC."""
     if column.dtype == pl.String:
         return _iso_dates(column)
     if column.dtype == pl.Date:

@@ -22,8 +22,8 @@ from dcpf.distributed.shelf import shelf, sweep
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.distributed.users import RemoteUsers, Times
 from dcpf.distributed.worker import Plan
-from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.blocks import random_start
+from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.vbem import Ascent, State
 from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Ids
-from dcpf.counts.encode import as_strings
+from dcpf.counts.codes import as_strings
 from dcpf.distributed.storage import Folder
 
 NAME, FORMAT = "manifest.json", 1

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dcpf.counts import Counts, Id, Ids, InvalidCounts
-from dcpf.counts.cuts import cut
+from dcpf.counts.spill import cut
 from dcpf.distributed import shelf
 from dcpf.distributed.engine import Engine
 from dcpf.distributed.manifest import (

@@ -16,10 +16,9 @@ from dcpf.distributed.manifest import Manifest
 from dcpf.distributed.placing import Places
 from dcpf.distributed.worker import Answer, Items, Plan, Task
 from dcpf.elements import Element
-from dcpf.inference.blocks import PairwiseSum
+from dcpf.inference.blocks import Draw, PairwiseSum, Sums
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.updates import GammaMoments
-from dcpf.inference.blocks import Draw, Sums
 
 _TICK = 1.0  # seconds after which to look whether all workers are still there
 _STALLED = 60.0  # seconds without any answer, beyond what rounds take, after which all is asked for again

@@ -18,12 +18,11 @@ from dcpf.distributed.engine import threads_here
 from dcpf.distributed.manifest import column_of_ids, manifest_of, read_block
 from dcpf.distributed.storage import Folder
 from dcpf.elements import Element
-from dcpf.inference.blocks import BlockSums, PairwiseSum
+from dcpf.inference.blocks import BlockSums, BlockSweep, PairwiseSum
 from dcpf.inference.data import Block, whole_block
-from dcpf.inference.settings import FitSettings
 from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.settings import FitSettings
 from dcpf.inference.updates import GammaMoments, beyond, update_factors
-from dcpf.inference.blocks import BlockSweep
 from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 

@@ -224,9 +224,14 @@ class Element(ABC):
             return counts.astype(np.float64) if self.limit == "raw" else np.ones(len(counts))
         found = np.ones(len(counts))
         for y in np.unique(counts[counts > 1]).tolist():
-            here = counts == y
-            found[here] += self._cumulants_of(y, np.log(rates[here]) - self.c)[:, 1]
+            here = np.flatnonzero(counts == y)
+            here = here[np.argsort(rates[here])]
+            found[here] += self._expected_excess(y, np.log(rates[here]) - self.c)
         return found
+
+    def _expected_excess(self, y: int, log_rates: Floats) -> Floats:
+        """E[n] - 1 of one count at ascending log rates, without compiled code."""
+        return self.cumulants(np.array([y]), log_rates)[0, :, 1]
 
     def _cumulants_of(self, y: int, t: Floats) -> Floats:
         """The cumulants of one count by summing the terms n t + log h(y, n) - log n!."""

@@ -93,6 +93,10 @@ class ShiftedNegativeBinomial(Element):
         repeats = totals.counts - totals.sessions
         return replace(self, p=repeats / (repeats + a * totals.sessions), a=a)
 
+    def _expected_excess(self, y: int, log_rates: Floats) -> Floats:
+        """By the sum of all terms, or of those around the largest."""
+        return self._cumulants_of(y, log_rates)[:, 1]
+
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.counts import Counts, Id, Ids
-from dcpf.counts.tables import is_table
+from dcpf.counts.checks import is_table
 from dcpf.evaluation.given import GivenLists
 from dcpf.ranking.lists import Lists
 

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from dcpf.counts import InvalidCounts
-from dcpf.counts.columns import named, plain
-from dcpf.counts.tables import columns_of, to_polars
+from dcpf.counts.columns import candidates, normalized
 
 if TYPE_CHECKING:
     from dcpf.counts import Id
@@ -20,9 +19,12 @@ class GivenLists:
     def __init__(self, table: Any) -> None:
         import polars as pl
 
+        from dcpf.counts.tables import columns_of, to_polars
+
         names, columns = columns_of(table)
         wanted = {role: _only([str(name) for name in names], role) for role in ("user", "item")}
-        wanted |= {plain(str(name)): j for j, name in enumerate(names) if plain(str(name)) in ("rank", "score")}
+        plain = [normalized(str(name)) for name in names]
+        wanted |= {name: j for j, name in enumerate(plain) if name in ("rank", "score")}
         frame = pl.DataFrame({name: to_polars(columns[j]) for name, j in wanted.items()})
         if frame.null_count().sum_horizontal().item() or ("score" in frame and frame["score"].is_nan().any()):
             raise InvalidCounts("a table of lists must have no empty cells among its users, items, ranks and scores")
@@ -39,7 +41,7 @@ class GivenLists:
 
 
 def _only(names: list[str], role: str) -> int:
-    fits = named(names, role)
+    fits = candidates(names, role)
     if len(fits) != 1:
         found = ", ".join(map(repr, names))
         raise InvalidCounts(f"a table of lists has one column {role!r}, found the columns {found}; rename one")

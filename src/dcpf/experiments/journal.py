@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dcpf.experiments.lines import Lines
-from dcpf.experiments.protocol import Job
+from dcpf.paper.protocol import Job
 
 
 @dataclass(frozen=True)

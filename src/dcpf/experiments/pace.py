@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from dcpf.experiments.journal import Record
-from dcpf.experiments.protocol import Job
+from dcpf.paper.protocol import Job
 
 _ITERATIONS = 200  # of a fit, as long as none was seen; with tol 1e-5 it is 150 to 300 on many data
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import dcpf
 from dcpf.counts import Counts
-from dcpf.experiments import formats, protocol
+from dcpf.evaluation.result_table import Cell, ResultTable, to_csv, to_latex, to_markdown
 from dcpf.experiments.journal import Journal, Record
 from dcpf.experiments.pace import Pace
-from dcpf.experiments.protocol import Job, Protocol
-from dcpf.experiments.results import Results
 from dcpf.experiments.running import Bench
-from dcpf.experiments.tables import OPTIONAL, Cell, Table, all_tables
 from dcpf.model.fitted import describe_data
+from dcpf.paper import protocol
+from dcpf.paper.data_sets import DataSummary, find
+from dcpf.paper.protocol import Job, Protocol
+from dcpf.paper.tables import OPTIONAL, Results, all_tables
 from dcpf.progress import Iteration
-from dcpf.readers.paper import Figures, find
 from dcpf.store import replacing
 
 JOURNAL = "runs.jsonl"
@@ -45,7 +45,7 @@ class Reproduction:
 
     folder: Path
     results: Results
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     files: tuple[Path, ...]
     notes: tuple[str, ...]  # what was left out, and how to get it
 
@@ -114,11 +114,11 @@ def reproduce(
             run.do(choosing, beside=protocol.jobs(_largest(settings)))
             settings = chosen(settings, journal.records)
         run.do(protocol.jobs(settings), beside=choosing)
-        results = Results(name, Figures.of(whole), dataset, settings, dict(journal.records))
+        results = Results(name, DataSummary.of(whole), dataset, settings, dict(journal.records))
     tables = tuple(all_tables(results))
     files, notes = _write_tables(folder, tables, results), list[str]()
     if figures:
-        from dcpf.experiments.drawing import draw_all
+        from dcpf.paper.drawing import draw_all
 
         drawn, notes = draw_all(folder / "figures", results, bench)
         files += drawn
@@ -189,11 +189,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _write_tables(folder: Path, tables: tuple[Table, ...], results: Results) -> list[Path]:
+def _write_tables(folder: Path, tables: tuple[ResultTable, ...], results: Results) -> list[Path]:
     """All tables in one Markdown file, each as CSV and LaTeX, and the times of the fits apart."""
-    texts = {"tables.md": "\n".join([_about(results), *map(formats.markdown, tables)])}
+    texts = {"tables.md": "\n".join([_about(results), *map(to_markdown, tables)])}
     for table in tables:
-        texts |= {f"{table.name}.csv": formats.comma_separated(table), f"{table.name}.tex": formats.latex(table)}
+        texts |= {f"{table.name}.csv": to_csv(table), f"{table.name}.tex": to_latex(table)}
     texts["times.csv"] = _times(results)
     for stale in {f"{name}{end}" for name in OPTIONAL for end in (".csv", ".tex")} - set(texts):
         (folder / stale).unlink(missing_ok=True)  # of an earlier run with a search
@@ -230,7 +230,7 @@ def _times(results: Results) -> str:
     return "".join(",".join(row) + "\n" for row in rows)
 
 
-def _plain(table: Table) -> dict[str, Any]:
+def _plain(table: ResultTable) -> dict[str, Any]:
     return {
         "title": table.title,
         "columns": list(table.columns),

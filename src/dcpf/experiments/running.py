@@ -12,9 +12,9 @@ from dcpf.counts import Counts
 from dcpf.evaluation import evaluate, log_likelihood
 from dcpf.evaluation.metrics import METRICS
 from dcpf.experiments.journal import Record
-from dcpf.experiments.protocol import MODELS, Job, Protocol
 from dcpf.inference.vbem import converged
 from dcpf.model import DCPF
+from dcpf.paper.protocol import MODELS, Job, Protocol
 from dcpf.progress import Iteration
 
 Watch = Callable[[Iteration], object]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcpf.evaluation.bootstrap import mean_intervals
+from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments.contenders import CONTENDERS
 from dcpf.experiments.leaderboard import Board, Entry
-from dcpf.experiments.tables import Cell, Table
 from dcpf.experiments.tuned import as_options
 from dcpf.wording import extent
 
@@ -24,7 +24,7 @@ _SHORT = {
 }
 
 
-def standings(board: Board) -> Table:
+def standings(board: Board) -> ResultTable:
     """The contenders as rows: quality, seconds, memory, and the settings that each chose."""
     scores = [f"NDCG{one}" for one in board.thresholds]
     columns = ("Method", *scores, "fit, s", "search, s", "lists, s", "memory, MB", "chosen")
@@ -40,7 +40,7 @@ def standings(board: Board) -> Table:
     data = board.data
     shape = extent(data["users"], data["items"], data["entries"])
     notes = (*verdict(board), *_to_type(board), *_legend(board))
-    return Table(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
+    return ResultTable(board.name, f"{board.name}: {shape}", columns, tuple(rows), notes)
 
 
 def _to_type(board: Board) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.experiments.objective import Gain
 from dcpf.experiments.search import DEFAULT, SPACE, Settings
-from dcpf.experiments.tables import Cell, Table
 from dcpf.experiments.tuning import Trial, Tuned
 from dcpf.wording import several
 
@@ -39,7 +39,7 @@ def by_value(tuned: Tuned) -> dict[str, dict[Any, Trial]]:
     return found
 
 
-def ranking(tuned: Tuned) -> Table:
+def ranking(tuned: Tuned) -> ResultTable:
     """The trials, the best first."""
     ranked = sorted(tuned.trials, key=lambda one: -one.score)  # of equal ones the first that was tried
     rows = []
@@ -52,10 +52,10 @@ def ranking(tuned: Tuned) -> Table:
         rows.append((score, Cell(told), *words, Cell(trial.seconds, 1)))
     columns = ("score", "over default", *LABELS.values(), "seconds")
     title = f"{several(len(rows), 'trial')} by {tuned.objective}"
-    return Table("trials", title, columns, tuple(rows), ("± is half of a 95% interval over users.",))
+    return ResultTable("trials", title, columns, tuple(rows), ("± is half of a 95% interval over users.",))
 
 
-def what_mattered(tuned: Tuned) -> Table:
+def what_mattered(tuned: Tuned) -> ResultTable:
     """For each parameter, the best score that was reached with each value, and how far apart these are."""
     rows = []
     for name, best in by_value(tuned).items():
@@ -67,7 +67,7 @@ def what_mattered(tuned: Tuned) -> Table:
         rows.append((Cell(LABELS[name]), apart, Cell(told)))
     starred = any(trial.stopped for best in by_value(tuned).values() for trial in best.values())
     notes = ("* stopped early, as it was more than 5% below the best.",) if starred else ()
-    return Table("mattered", "What mattered", ("", "range", "best score by value"), tuple(rows), notes)
+    return ResultTable("mattered", "What mattered", ("", "range", "best score by value"), tuple(rows), notes)
 
 
 def verdict(tuned: Tuned) -> list[str]:

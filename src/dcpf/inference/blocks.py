@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.occurring import occurring
+from dcpf.counts.checks import occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block, Data
 from dcpf.inference.gammas import GammaPosterior

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.cuts import cut
-from dcpf.counts.occurring import occurring
+from dcpf.counts.checks import occurring
+from dcpf.counts.spill import cut
 from dcpf.kernels.sweep import Columns, Entries
 
 # Entries of a block: enough to keep many threads busy, few enough that what a block needs of the users' factors stays

@@ -30,9 +30,18 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy"}  # of kernels and of their s
 
 def kernel(function: F) -> F:
     """Compile a loop that Python calls. Sums are done in the order as written; a * b + c may be one operation."""
+    return _compiled(function, {"fastmath": {"contract"}})
+
+
+def exact_kernel(function: F) -> F:
+    """Compile a loop that Python calls, in which a * b + c is always two operations, as in numpy."""
+    return _compiled(function, {})
+
+
+def _compiled(function: F, arithmetic: dict[str, Any]) -> F:
     # Types are found at the first call, the machine code is kept on disk, the GIL is released so that plain Python
     # threads run kernels side by side. Nobody asks for the address of a kernel, so it needs no entry for C.
-    options = _OPTIONS | {"nogil": True, "no_cfunc_wrapper": True, "fastmath": {"contract"}}
+    options = _OPTIONS | arithmetic | {"nogil": True, "no_cfunc_wrapper": True}
     try:
         compiled: F = numba.njit(**options, cache=True)(function)
     except (RuntimeError, OSError):  # nowhere to keep machine code: then it is compiled in each process

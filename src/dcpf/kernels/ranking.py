@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels import Csr
-from dcpf.kernels.jit import kernel, unfused_step
+from dcpf.kernels.jit import exact_kernel, unfused_step
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Room(NamedTuple):
     scores: Doubles  # of one tile
 
 
-@kernel
+@exact_kernel
 def fill_tiles(start: int, stop: int, H: Floats, item_at: NDArray[np.int32], factors: Floats, peaks: Floats) -> None:
     """Copy rows of H into tiles that are zeros, and the largest of each component of a tile into its peak."""
     for t in range(start, stop):
@@ -56,7 +56,7 @@ def fill_tiles(start: int, stop: int, H: Floats, item_at: NDArray[np.int32], fac
                 peaks[t // WIDTH, k, t % WIDTH] = max(peaks[t // WIDTH, k, t % WIDTH], value)
 
 
-@kernel
+@exact_kernel
 def rank_rows(
     start: int,
     stop: int,
@@ -199,7 +199,7 @@ def sink(keys: Doubles, numbers: NDArray[np.int64], place: int, size: int) -> No
     keys[place], numbers[place] = key, number
 
 
-@kernel
+@exact_kernel
 def rates_at(
     start: int,
     stop: int,

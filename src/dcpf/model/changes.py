@@ -15,6 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import has_ids
 from dcpf.model.fitted import Facts, FittedModel, describe_data
 from dcpf.model.users import aligned, counts_of
+from dcpf.parts import Part
 from dcpf.parts.factors import Factors, merged
 
 Positions = NDArray[np.int64]
@@ -97,7 +98,8 @@ def learn_batch(
         float(stream.H.row_rate[np.unique(matrix.indices)].mean()),
     )
     learned = Factors(W, stream.H, settings.shape_prior, rates, settings.learn_rates, (stream.totals, stream.passes))
-    parts, weights = (learned,), (1.0,)
+    parts: tuple[Part, ...] = (learned,)
+    weights: tuple[float, ...] = (1.0,)
     bounds = np.append([] if model is None else model.facts.bounds, stream.bound)
     if model is not None:  # other parts stay as they were learned
         weights, nothing = model.weights, sparse.csr_array((0, len(joined.whole.users)), dtype=np.int64)
@@ -128,7 +130,7 @@ class Start:
         """A random E[H]."""
         items = int(batch.shape[1])
         level = np.sqrt(batch.nnz / (batch.shape[0] * items * self.n_components))
-        return (level * self.rng.exponential(size=(items, self.n_components))).astype(self.dtype)
+        return np.asarray(level * self.rng.exponential(size=(items, self.n_components)), dtype=self.dtype)
 
 
 def _stream(

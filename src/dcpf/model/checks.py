@@ -42,6 +42,6 @@ def has_ids(X: Any) -> bool:
     """Whether these counts name their users and items, as a `Counts` and a table do, and a matrix does not."""
     if isinstance(X, np.ndarray) or sparse.issparse(X):
         return False
-    from dcpf.counts.tables import is_table
+    from dcpf.counts.checks import is_table
 
     return isinstance(X, Counts) or is_table(X)

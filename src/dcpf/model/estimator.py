@@ -231,8 +231,16 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
 
     def fit_with(self, job: Learning, entries: int, checkpoint: Any, bar: ProgressBar) -> Fit:
         """The fit of this model from these blocks, here or on a cluster."""
-        limits = {"max_iter": self.max_iter, "tol": self.tol, "callback": self.callback}
-        return Fit(kinds(), job, entries, **limits, checkpoint=checkpoint, bar=bar)
+        return Fit(
+            kinds(),
+            job,
+            entries,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self.callback,
+            checkpoint=checkpoint,
+            bar=bar,
+        )
 
     def take(
         self,

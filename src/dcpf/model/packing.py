@@ -55,7 +55,7 @@ def _packed(value: Any, name: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {"is": "array", "name": name}
-    if sparse.issparse(value):
+    if isinstance(value, sparse.csr_array):
         narrow = {"indptr": value.indptr.astype(np.int64), "indices": value.indices.astype(np.int32)}
         data = value.data.astype(np.int32) if value.data.dtype.kind == "i" else value.data
         return {"is": "csr", "shape": [int(size) for size in value.shape], **inner(narrow | {"data": data})}

@@ -12,7 +12,7 @@ from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import is_one, one_or_several
 from dcpf.ranking.lists import Catalogue, RankedLists
-from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide
+from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse
 
 Floats = NDArray[np.floating]
 
@@ -66,8 +66,8 @@ def _nearest(factors: Floats, others: NDArray[np.float64], places: Any, n: int, 
         norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         directions[start : start + _AT_A_TIME] = shares / norm
     rows, size = len(places), len(factors)
-    items = Items(ItemSide(directions, sparse.csr_array((0, size), dtype=np.float32)), np.ones(factors.shape[1]))
-    users = UserSide(directions[places], sparse.csr_array((rows, 0), dtype=np.float32))
+    items = Items(ItemSide(directions, no_sparse(0, size)), np.ones(factors.shape[1]))
+    users = UserSide(directions[places], no_sparse(rows, 0))
     itself = sparse.csr_array((np.ones(rows, np.int64), places, np.arange(rows + 1)), shape=(rows, size))
     with Threads(n_jobs if rows > 1 else 1) as threads:
         return Rates(users, items, lambda cosines: cosines).lists(n, itself, threads)

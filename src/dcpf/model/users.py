@@ -1,6 +1,6 @@
 """Who asks: users whom the model knows, users with a history of their own, or anybody."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ Positions = NDArray[np.int64]
 class Asked:
     """The users of a question."""
 
-    ids: list[Id | None]  # as the history or the model spells them; None for a history without a name
+    ids: Sequence[Id | None]  # as the history or the model spells them; None for a history without a name
     batch: UserBatch
     fresh: Ids | None = None  # users of the history that came with the question
 
@@ -207,7 +207,10 @@ def _histories(
     if fresh is not None and in_fresh is not None and given.all():
         return rows_of(fresh.matrix, in_fresh)
     stacked, place = [sparse.csr_array((1, len(model.items)), dtype=np.int64)], np.zeros(len(rows), dtype=np.int64)
-    for here, matrix, source in ((given, fresh and fresh.matrix, in_fresh), (known, model.history, rows)):
+    for here, matrix, source in (
+        (given, None if fresh is None else fresh.matrix, in_fresh),
+        (known, model.history, rows),
+    ):
         if here.any() and matrix is not None and source is not None:
             place[here] = sum(part.shape[0] for part in stacked) + np.arange(int(here.sum()))
             stacked.append(matrix[source[here]])

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf import memory
-from dcpf.counts.cuts import cut
+from dcpf.counts.spill import cut
 from dcpf.elements import Element
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels import Csr
 from dcpf.kernels.threads import Threads
 from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
-from dcpf.ranking.rates import ItemSide, UserSide
+from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
     from dcpf.kernels.table import Table
@@ -229,9 +229,7 @@ def _learned(job: Learning) -> Excitation:
         if expected > 0.0:
             means.data *= np.float32(job.expected / expected)
         strength, spans = memory.empty((means.nnz,), np.float32), np.empty((items, 2))
-        found = Excitation(
-            sparse.csr_array((items, items), dtype=np.float32), mass, 0.5 * weight, scale, growth, _DISCOUNT
-        )
+        found = Excitation(no_sparse(items, items), mass, 0.5 * weight, scale, growth, _DISCOUNT)
         prior, limits, out = (_csr(means), found.prior_weights, mass), (iterations, _TOL), (strength, spans)
 
         def attempt(table: "Table") -> tuple[float, float]:

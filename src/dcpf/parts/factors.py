@@ -22,7 +22,7 @@ from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads
 from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
-from dcpf.ranking.rates import ItemSide, UserSide
+from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
     from dcpf.inference.updates import GammaMoments
@@ -78,7 +78,7 @@ class Factors(Part):
     @cached_property
     def items(self) -> ItemSide:
         """E[H], and no sparse columns."""
-        return ItemSide(self.H.mean, _no_sparse((0, len(self.H))))
+        return ItemSide(self.H.mean, no_sparse(0, len(self.H)))
 
     @cached_property
     def session_items(self) -> ItemSide:
@@ -182,7 +182,7 @@ class MetFactors(Met):
     def side(self) -> UserSide:  # type: ignore[override]
         """E[w]."""
         means = (self.shape / self.rate).astype(self.shape.dtype) if self.means is None else self.means
-        return UserSide(means, _no_sparse((len(means), 0)))
+        return UserSide(means, no_sparse(len(means), 0))
 
     @cached_property
     def session_side(self) -> UserSide:  # type: ignore[override]
@@ -191,7 +191,7 @@ class MetFactors(Met):
             mean = GammaPosterior(self.shape, self.row_rate, self.column_rate).geometric_mean
         else:
             mean = (np.exp(digamma(self.shape.astype(np.float64))) / self.rate).astype(self.shape.dtype)
-        return UserSide(mean, _no_sparse((len(mean), 0)))
+        return UserSide(mean, no_sparse(len(mean), 0))
 
     def variance(self, users: Positions, items: Positions) -> Doubles:
         """Var[w . h] of independent gammas."""
@@ -211,14 +211,14 @@ class MetFactors(Met):
         The shape of w_k is that of its prior and E[c_jk], the sessions with each item j that component k stands for.
         These are scaled so that the parts add up exactly where q(w) has not quite settled.
         """
-        prior, shape, rate = self.part.shape_prior[0], self.shape[user].astype(np.float64), self.rate[user]
-        h = self.part.items.H[item].astype(np.float64)
+        products = self.side.W[user].astype(np.float64) * self.part.items.H[item].astype(np.float64)
+        beyond_prior = 1.0 - self.part.shape_prior[0] / self.shape[user].astype(np.float64)
         geometric = self.session_side.W[user].astype(np.float64) * self.part.H[history].geometric_mean
         shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
         total = shares.sum(axis=0)
-        weight = np.divide((shape - prior) * h / rate, total, out=np.zeros_like(total), where=total > 0.0)
+        weight = np.divide(beyond_prior * products, total, out=np.zeros_like(total), where=total > 0.0)
         by_history = shares @ weight
-        return Reasons(float(shape @ (h / rate) - by_history.sum()), by_history)
+        return Reasons(float(products.sum() - by_history.sum()), by_history)
 
 
 def merged(
@@ -236,7 +236,3 @@ def _moments(q: GammaPosterior, shape_prior: float) -> "GammaMoments":
 
     with Threads() as threads:
         return update_factors(q, shape_prior, threads)
-
-
-def _no_sparse(shape: tuple[int, int]) -> sparse.csr_array:
-    return sparse.csr_array(shape, dtype=np.float32)

@@ -97,6 +97,11 @@ class Part(ABC):
         super().__init_subclass__(**kwargs)
         Part.registry[cls.name] = cls
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle or a copy computes anew what is derived."""
+        fields: dict[str, Any] = self.__dataclass_fields__  # type: ignore[attr-defined]
+        return {name: getattr(self, name) for name in fields}
+
     @classmethod
     @abstractmethod
     def is_wanted(cls, settings: FitSettings) -> bool:

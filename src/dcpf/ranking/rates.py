@@ -9,7 +9,7 @@ the same order, to the same bits, and does not look at most items when it ranks.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def joined_users(sides: Sequence[UserSide], weights: Sequence[float]) -> UserSid
         for side, weight in zip(sides, weights, strict=True)
         if side.X.shape[1]
     ]
-    none = sparse.csr_array((rows, 0), dtype=np.float32)
+    none = no_sparse(rows, 0)
     return UserSide(
         W[0] if len(W) == 1 else np.concatenate([np.empty((rows, 0), np.float32), *W], axis=1),
         X[0] if len(X) == 1 else sparse.csr_array(sparse.hstack([none, *X], format="csr")),
@@ -61,11 +61,16 @@ def joined_items(sides: Sequence[ItemSide]) -> ItemSide:
     """The item sides of some parts as one."""
     size = len(sides[0].H)
     H, S = [side.H for side in sides if side.H.shape[1]], [side.S for side in sides if side.S.shape[0]]
-    none = sparse.csr_array((0, size), dtype=np.float32)
+    none = no_sparse(0, size)
     return ItemSide(
         H[0] if len(H) == 1 else np.concatenate([np.empty((size, 0), np.float32), *H], axis=1),
         S[0] if len(S) == 1 else sparse.csr_array(sparse.vstack([none, *S], format="csr")),
     )
+
+
+def no_sparse(rows: int, columns: int) -> "sparse.csr_array[Any, tuple[int, int]]":
+    """X, or S, of a part that has none."""
+    return sparse.csr_array(np.empty((rows, columns), np.float32))
 
 
 def _times(values: Floats, weight: float) -> Floats:
@@ -98,6 +103,8 @@ class Items:
     def __init__(self, side: ItemSide, weights: Doubles) -> None:
         """`weights` say how much the average user has of each column of H: it decides which items lie together."""
         self.H, self.S = np.ascontiguousarray(side.H), side.S
+        check_finite(self.H)
+        check_finite(self.S.data)
         self._weights = weights
 
     def __len__(self) -> int:
@@ -115,7 +122,7 @@ class Items:
     @cached_property
     def totals(self) -> tuple[Doubles, Doubles]:
         """The sums of H over items, by component, and of S, by source."""
-        return self.H.sum(axis=0, dtype=np.float64), np.asarray(self.S.sum(axis=1, dtype=np.float64))
+        return self.H.sum(axis=0, dtype=np.float64), np.asarray(self.S @ np.ones(len(self)))
 
     @cached_property
     def layout(self) -> tuple[object, object]:
@@ -123,7 +130,6 @@ class Items:
         from dcpf.kernels.ranking import UNROLLED, WIDTH, Tiles, fill_tiles
 
         H, size = self.H, len(self)
-        check_finite(H)
         main, sizes = np.empty(size, np.int32), np.empty(size)
         for start in range(0, size, _AT_A_TIME):
             some = slice(start, start + _AT_A_TIME)
@@ -150,7 +156,7 @@ class Rates:
     link: Callable[[Doubles], Doubles]  # grows with the sum, so it never changes the order of a list
 
     def __len__(self) -> int:
-        return self.users.W.shape[0]
+        return len(self.users.W)
 
     def at(self, pairs: sparse.csr_array, threads: Threads) -> Doubles:
         """The rates at the stored entries of a users x items matrix; never quite 0."""
@@ -194,13 +200,14 @@ class Rates:
         dense, sparse_sums = self.items.totals
         return np.asarray(self.link(self.users.W @ dense + self.users.X @ sparse_sums))
 
-    def _of_one(self, row: int, items: Positions | None = None) -> Doubles:
+    def _of_one(self, row: int, items: NDArray[np.integer] | None = None) -> Doubles:
         """The sums of one user with some items, or with all."""
         H, S = self.items.H if items is None else self.items.H[items], self.items.S
         one = UserSide(self.users.W[row : row + 1], self.users.X[[row]])
         S = sparse.csr_array(S[one.X.indices]) if items is None else sparse.csr_array(S[one.X.indices][:, items])
         x = sparse.csr_array(one.X.data[None, :])
-        return scores(UserSide(one.W, x), ItemSide(H, S))[0]
+        sums: Doubles = scores(UserSide(one.W, x), ItemSide(H, S))[0]
+        return sums
 
     def _ranked_by_numpy(self, n: int, excluded: sparse.csr_array, candidates: Positions | None) -> Ranked:
         lists = []
@@ -220,7 +227,7 @@ def scores(users: UserSide, items: ItemSide) -> Doubles:
     total = np.zeros((len(W), len(H)))
     for k in range(W.shape[1]):
         total += W[:, k, None] * H[:, k]
-    return total + (users.X.astype(np.float64) @ items.S.astype(np.float64)).toarray()
+    return np.asarray(total + (users.X.astype(np.float64) @ items.S.astype(np.float64)).toarray())
 
 
 def _ranked(users: UserSide, items: Items, n: int, excluded: sparse.csr_array, threads: Threads) -> Ranked:

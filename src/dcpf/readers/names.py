@@ -7,24 +7,24 @@ from pathlib import Path
 import polars as pl
 
 from dcpf.counts import Id, Ids, InvalidCounts
-from dcpf.counts.collect import BadRows
-from dcpf.counts.columns import Columns, named, plain
-from dcpf.counts.encode import as_integers
-from dcpf.readers.content import Source
+from dcpf.counts.codes import as_integers
+from dcpf.counts.columns import Columns, candidates, normalized
+from dcpf.counts.rows import BadRows
 from dcpf.readers.parquet import ParquetTable, files_of
+from dcpf.readers.source import Source
 from dcpf.readers.text import TextTable
 
 
 def read_names(path: str | os.PathLike[str], items: Ids | None = None) -> dict[Id, str]:
     """Names by id, from a table with a column of ids and a column of names: CSV, TSV or Parquet.
 
-    Where several columns could hold the ids, the one that is meant holds the most of `items`, in their type. Where an
-    id is there more than once, its first name stays.
+    If several columns could hold the ids, the one with most of `items`, in their type, is taken. If an id occurs more
+    than once, its first name is kept.
     """
     path = Path(path)
     source = None if path.is_dir() else Source(path)
     if source is not None and source.content not in ("text", "parquet"):
-        raise InvalidCounts(f"{path} holds a matrix; names come from a table with a column of ids and one of names")
+        raise InvalidCounts(f"{path} holds a matrix; names come from a table with columns of ids and names")
     first = _NameColumns()
     found = [_read(path, source, first)]
     found += [_read(path, source, _NameColumns(j)) for j in range(1, first.candidates)]
@@ -34,17 +34,17 @@ def read_names(path: str | os.PathLike[str], items: Ids | None = None) -> dict[I
 
 
 def _fitness(names: dict[Id, str], items: Ids) -> tuple[bool, int]:
-    """How well ids of names serve for these items: whether they are of their type, and how many are found."""
+    """How well a column of ids fits the items: whether it has their type, and how many ids are items."""
     same_type = all(isinstance(one, str) == items.are_strings for one in names)
     return same_type, int((items.find_all(names) >= 0).sum())
 
 
-def _read(path: Path, source: Source | None, choice: "_NameColumns") -> dict[Id, str]:
+def _read(path: Path, source: Source | None, finder: "_NameColumns") -> dict[Id, str]:
     table: TextTable | ParquetTable
     if source is not None and source.content == "text":
-        table = TextTable(source, choice)
+        table = TextTable(source, finder)
     else:
-        table = ParquetTable([path] if source else files_of(path), choice)
+        table = ParquetTable([path] if source else files_of(path), finder)
     frames = [rows.frame for rows in table.rows(BadRows(), None)]
     if not frames:
         raise InvalidCounts(f"{path}: no names in it")
@@ -64,7 +64,7 @@ def _as_dict(frame: pl.DataFrame, *, spelt: bool) -> dict[Id, str]:
 
 
 class _NameColumns:
-    """A column of ids, the one of this number among those that could be, and a column of names."""
+    """A column of ids, the one of this number among the candidates, and a column of names."""
 
     def __init__(self, which: int = 0) -> None:
         self._which = which
@@ -102,10 +102,12 @@ class _NameColumns:
 
 
 def _ids(names: Sequence[str]) -> list[int]:
-    own = [j for j, name in enumerate(names) if plain(name) in ("id", "itemid", "code", "itemcode", "key", "item")]
-    return own or named(names, "item")
+    own = [
+        j for j, name in enumerate(names) if normalized(name) in ("id", "itemid", "code", "itemcode", "key", "item")
+    ]
+    return own or candidates(names, "item")
 
 
 def _names(names: Sequence[str]) -> list[int]:
-    found = [j for j, name in enumerate(names) if plain(name) in ("name", "title", "label", "itemname")]
-    return found or [j for j, name in enumerate(names) if plain(name).endswith(("name", "title", "label"))]
+    found = [j for j, name in enumerate(names) if normalized(name) in ("name", "title", "label", "itemname")]
+    return found or [j for j, name in enumerate(names) if normalized(name).endswith(("name", "title", "label"))]

@@ -1,4 +1,4 @@
-"""Parquet: one file, or all those of a folder, in slices of rows."""
+"""Parquet: one file, or all files of a folder, in slices of rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 
 from dcpf.counts import InvalidCounts
-from dcpf.counts.collect import BadRows, Place, Rows
+from dcpf.counts.codes import Kind
 from dcpf.counts.columns import Columns
-from dcpf.counts.encode import Kind
-from dcpf.counts.id_columns import id_column, kind_of_column
-from dcpf.readers.parquet_sizes import check_sizes
-from dcpf.readers.text import Choice, Progress
+from dcpf.counts.rows import BadRows, RowRef, Rows
+from dcpf.counts.tables import id_column, kind_of_column
+from dcpf.readers.source import Progress
+from dcpf.readers.text import ColumnFinder
 
 ROWS_AT_A_TIME = 1_000_000
 
@@ -32,10 +32,10 @@ def files_of(folder: Path) -> list[Path]:
 class ParquetTable:
     """A table in one or more Parquet files with the same columns."""
 
-    def __init__(self, paths: list[Path], choice: Choice) -> None:
+    def __init__(self, paths: list[Path], finder: ColumnFinder) -> None:
         self._paths = paths
         names, self._types = _schema(paths[0])
-        self.columns: Columns = choice.by_name(names, str(paths[0]))
+        self.columns: Columns = finder.by_name(names, str(paths[0]))
         self._names = {role: names[at] for role, at in self.columns.at.items()}
 
     def kind(self, role: str) -> Kind:
@@ -44,7 +44,7 @@ class ParquetTable:
         return kind_of_column(self._types[name], f"{self._paths[0]}: column {name!r}")
 
     def rows(self, bad: BadRows, progress: Progress | None) -> Iterator[Rows]:
-        """The rows, ids as Int64 or String, the rest as it is in the file."""
+        """The rows; ids are Int64 or String, other columns as they are in the file."""
         sizes = [path.stat().st_size for path in self._paths]
         before = 0
         for part, path in enumerate(self._paths):
@@ -65,7 +65,6 @@ class ParquetTable:
                     f"{path}: no column {name!r}, which {self._paths[0].name} has; found {', '.join(names)}"
                 )
         with _errors(path):
-            check_sizes(path, self._names.values())
             return int(_scan(path).select(pl.len()).collect().item())
 
     def _slice(self, path: Path, start: int, before: int) -> Rows:
@@ -76,7 +75,7 @@ class ParquetTable:
             if role in self._names:
                 where = f"{path}: column {self._names[role]!r}"
                 frame = frame.with_columns(id_column(frame[role], self.kind(role), where))
-        return Rows(frame, lambda row: Place(before + start + row, f"{path}, row {start + row}"))
+        return Rows(frame, lambda row: RowRef(before + start + row, f"{path}, row {start + row}"))
 
 
 def _scan(path: Path) -> pl.LazyFrame:

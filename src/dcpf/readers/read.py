@@ -1,23 +1,20 @@
-"""A file of counts of any kind to Counts: what kind it is, its content says."""
+"""Counts from a file of any kind; the content tells the kind."""
 
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dcpf.counts import Counts, Id, InvalidCounts
-from dcpf.counts.collect import BadRows, Collector
-from dcpf.counts.columns import Column
-from dcpf.counts.encode import Kind
-from dcpf.readers.content import Source
-from dcpf.readers.count_columns import CountColumns
-from dcpf.readers.matrix_market import read_matrix_market
+from dcpf.counts.codes import Kind
+from dcpf.counts.columns import Column, CountColumns
+from dcpf.counts.rows import BadRows, CountsBuilder
+from dcpf.readers.matrices import read_matrix
 from dcpf.readers.names import read_names
-from dcpf.readers.npz import read_npz
 from dcpf.readers.parquet import ParquetTable, files_of
+from dcpf.readers.source import Source
 from dcpf.readers.text import TextTable
 
 
@@ -39,9 +36,9 @@ def read_counts(
 
     A table has a row for each user and item, or for each event: without a count column each row counts 1. Columns
     are recognised by their usual names, or given by name or by number from 0. Repeated pairs are summed. `names` are
-    those of the items by id, or a second file with them. What was done on the way is told in `Counts.notes`.
+    the names of the items by id, or a second file with them. `Counts.notes` tells what was done to the data.
 
-    `skip_bad_lines` passes over lines of a text file that cannot be used, and counts them, instead of an error.
+    `skip_bad_lines` skips and counts lines of a text file that cannot be used, instead of raising an error.
     `round_counts` rounds fractions to the nearest whole number, and halves to the even one. `progress` is called now
     and then with the bytes done and their total.
     """
@@ -54,27 +51,27 @@ def read_counts(
         counts = _from_matrix(source, given, round_counts)
     else:
         table, kinds = _open_table(path, source, CountColumns(given), delimiter, header)
-        hint = " (or skip_bad_lines=True, --skip-bad-lines, passes over such lines)" if kinds[0] == "spelt" else ""
-        if isinstance(table, TextTable) and table.doubt and not skip_bad_lines:
-            raise InvalidCounts(table.doubt)
+        hint = " (or skip such lines with skip_bad_lines=True)" if kinds[0] == "spelt" else ""
+        if isinstance(table, TextTable) and table.header_doubt and not skip_bad_lines:
+            raise InvalidCounts(table.header_doubt)
         bad = BadRows(skip_bad_lines and kinds[0] == "spelt", hint)
-        collector = Collector(
+        builder = CountsBuilder(
             str(path), kinds, bad, round_counts=round_counts, time_was_asked_for=time_column is not None
         )
         for rows in table.rows(bad, progress):
-            collector.add(rows)
-        counts = collector.finish(table.columns.notes)
+            builder.add(rows)
+        counts = builder.finish(table.columns.notes)
     if progress is not None and source is not None:
         progress(source.size, source.size)
     return counts if names is None else with_names(counts, names)
 
 
 def _open_table(
-    path: Path, source: Source | None, choice: CountColumns, delimiter: str | None, header: bool | None
+    path: Path, source: Source | None, finder: CountColumns, delimiter: str | None, header: bool | None
 ) -> tuple[TextTable | ParquetTable, tuple[Kind, Kind]]:
     if source is not None and source.content == "text":
-        return TextTable(source, choice, delimiter=delimiter, header=header), ("spelt", "spelt")
-    table = ParquetTable([path] if source is not None else files_of(path), choice)
+        return TextTable(source, finder, delimiter=delimiter, header=header), ("spelt", "spelt")
+    table = ParquetTable([path] if source is not None else files_of(path), finder)
     return table, (table.kind("user"), table.kind("item"))
 
 
@@ -84,12 +81,12 @@ def _from_matrix(source: Source, given: Mapping[str, Column | None], round_count
         raise ValueError(
             f"{source.path} holds a matrix, which has no columns to choose from; leave out {named}_column"
         )
-    matrix: Any = read_matrix_market(source) if source.content == "matrix-market" else read_npz(source)
+    matrix = read_matrix(source)
     if round_counts:
         matrix = np.rint(matrix) if isinstance(matrix, np.ndarray) else matrix.rint()
     try:
         counts = Counts.from_matrix(matrix)
-    except (InvalidCounts, TypeError) as error:
+    except (InvalidCounts, TypeError, ValueError, MemoryError) as error:
         raise InvalidCounts(f"{source.path}: {error}") from None
     return replace(counts, notes=("a matrix without ids: users and items are numbered from 0",))
 
