@@ -41,6 +41,7 @@ def test_remarks_go_to_stderr_and_the_summary_to_stdout(plays: Path, tmp_path: P
         "40/40 bound -",
     ):
         assert remark in result.stderr
+        assert result.stderr.count(remark) == 1
         assert remark not in result.stdout
     words = " ".join(result.stdout.split())
     assert re.search(r"^Learned 3 components and excitation in 40 iterations and [\d.]+ seconds\. A", words)

@@ -11,7 +11,7 @@ from tests.cli.running import run, run_alone
 from dcpf import elements
 from dcpf.cli import main
 from dcpf.cli.files import whole_file
-from dcpf.cli.output import format_numbers, printable, without_nan
+from dcpf.cli.output import format_numbers, printable, progress_bar, without_nan
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.wording import clock
 
@@ -50,6 +50,20 @@ def test_a_fit_tells_the_time_that_is_left_at_most_without_that_for_compiling(
     said = capfd.readouterr().err
     assert "3/12 bound -1,234.50 p 0.5  0:34, at most 0:18 left" in said  # nine times two seconds
     assert said.startswith("[bold]notes[/bold] stay")
+
+
+def test_an_interrupted_progress_bar_says_what_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    words = "1 fit is kept; the same command resumes from there"
+    with (
+        pytest.raises(KeyboardInterrupt, match=words),
+        progress_bar("starting", 3, lambda: "1 fit is kept") as update,
+    ):
+        update(1, description="the second", line="2/3 the\nsecond")
+        raise KeyboardInterrupt
+    assert capfd.readouterr().err == "  2/3 the\ufffdsecond\n"  # there is no terminal
+    with pytest.raises(KeyboardInterrupt, match="^$"), progress_bar("reading", of_bytes=True) as update:
+        update(1, 2)
+        raise KeyboardInterrupt
 
 
 def test_a_file_that_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:

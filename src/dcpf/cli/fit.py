@@ -153,9 +153,7 @@ def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) ->
     from dcpf.store import CheckpointFolder
 
     if output.parent.resolve() == checkpoint.resolve():
-        raise ValueError(
-            f"{output} is in the folder of the checkpoint, which is removed at the end; choose another name"
-        )
+        raise ValueError(f"{output} is in the checkpoint folder, which is removed at the end; choose another name")
     folder = CheckpointFolder(checkpoint)
     folder.check()
     found = folder.manifest()

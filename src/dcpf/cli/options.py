@@ -93,7 +93,7 @@ class ReadingOptions:
         bool, typer.Option("--skip-bad-lines", help="Skip malformed lines and report how many.")
     ] = False
     round_counts: Annotated[bool, typer.Option("--round-counts", help="Round fractional counts.")] = False
-    cap: Annotated[int | None, typer.Option(help="Lower larger counts to this value.")] = None
+    cap: Annotated[int | None, typer.Option(help="Cap counts at this value.")] = None
 
     def __post_init__(self) -> None:
         check_least(cap=(self.cap, 1))
@@ -194,7 +194,7 @@ class ModelOptions:
     ] = None
     neighbor_prior: Annotated[
         float | None,
-        typer.Option(help="Strength of the prior on excitation, in users; less below 1,500 users.  [default: 40]"),
+        typer.Option(help="Strength of the prior on excitation, in users; scaled down below 1,500.  [default: 40]"),
     ] = None
     shape_prior: Annotated[
         float | None, typer.Option(help="Shape of the gamma priors; below 1, factors are sparse.  [default: 0.3]")

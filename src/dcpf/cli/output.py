@@ -15,7 +15,6 @@ from dcpf.cli.errors import as_typed
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import ProgressColumn
 
     from dcpf.counts import Counts
     from dcpf.evaluation.result_table import Cell, ResultTable
@@ -58,59 +57,43 @@ def console(*, stderr: bool = False, width: int | None = None) -> "Console":
 
 
 @contextmanager
-def progress_bar(description: str, *, of_bytes: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on standard error that disappears at the end; call it with (done, total)."""
-    from rich.progress import DownloadColumn, MofNCompleteColumn, TimeRemainingColumn
+def progress_bar(
+    description: str,
+    total: int | None = None,
+    kept: Callable[[], str] | None = None,
+    *,
+    of_bytes: bool = False,
+) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error that disappears at the end; an interrupt says what is `kept`.
 
-    columns = (_description(), _bar(), DownloadColumn() if of_bytes else MofNCompleteColumn(), TimeRemainingColumn())
-    with _progress(columns, description, None) as (_, update):
-        yield lambda done, total: update(completed=done, total=total)
-
-
-@contextmanager
-def run_bar(start: str, total: int | None, kept: Callable[[], str]) -> Iterator[Callable[..., None]]:
-    """A progress bar over the fits of a run. An interrupt says what is `kept`.
-
-    Call it with the fits done and a description of the current one. Where there is no terminal, `line` is printed.
+    Call it with what is done and the total, and with a description of what is being done. Where there is no terminal,
+    a `line` is printed instead.
     """
-    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (_bar(), MofNCompleteColumn(), _description(), TimeElapsedColumn())
-    with _progress(columns, start, total) as (screen, show):
+    amount, text = (
+        DownloadColumn() if of_bytes else MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    screen = console(stderr=True)
+    columns = (BarColumn(bar_width=20), amount, text, TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task(printable(description), total=total)
 
-        def update(done: int, description: str, *, line: str | None = None, total: int | None = None) -> None:
-            show(completed=done, description=printable(description), total=total)
+        def update(
+            done: int, total: int | None = None, *, description: str | None = None, line: str | None = None
+        ) -> None:
+            text = None if description is None else printable(description)
+            progress.update(task, completed=done, total=total, description=text)
             if line is not None and not screen.is_terminal:
                 screen.print(f"  {printable(line)}", soft_wrap=True)
 
         try:
             yield update
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"{kept()}; run the same command to resume") from None
-
-
-@contextmanager
-def _progress(
-    columns: "tuple[ProgressColumn, ...]", description: str, total: int | None
-) -> "Iterator[tuple[Console, Callable[..., None]]]":
-    from rich.progress import Progress
-
-    screen = console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task(printable(description), total=total)
-        yield screen, lambda **changes: progress.update(task, **changes)
-
-
-def _bar() -> "ProgressColumn":
-    from rich.progress import BarColumn
-
-    return BarColumn(bar_width=20)
-
-
-def _description() -> "ProgressColumn":
-    from rich.progress import TextColumn
-
-    return TextColumn("{task.description}", markup=False)
+        except KeyboardInterrupt as error:
+            if kept is None:
+                raise
+            raise KeyboardInterrupt(f"{kept()}; the same command resumes from there") from error
 
 
 def table(*columns: str, texts: int = 1) -> Any:

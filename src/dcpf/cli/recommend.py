@@ -159,7 +159,7 @@ class _Question:
             return f"User {user} is unknown; popular items instead"
         if not is_fresh and model.history is None:
             return f"User {user}"
-        counts, sessions = history_of(model, user, self._history)
+        counts, sessions = history_of(model, user, self._history if is_fresh else None)
         has = f"User {user} has {several(counts.nnz, 'item')}"
         if not counts.nnz:
             return f"{has}; popular items instead"

@@ -122,7 +122,7 @@ def read_history(model: FittedModel, asked: Asked, met: Sequence[Met], threads: 
 
 def history_of(model: FittedModel, user: Any, history: Any = None) -> ReadHistory:
     """What one user has, in `history` or else in the training counts, and as how many sessions each count is read."""
-    asked = ask(model, [user], history)
+    asked = ask(model, user, history)
     with Threads(1) as threads:
         return read_history(model, asked, model.meet(asked.batch, threads), threads)
 
