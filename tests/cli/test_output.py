@@ -61,7 +61,7 @@ def test_an_interrupted_progress_bar_says_what_is_kept(capfd: pytest.CaptureFixt
         update(1, description="the second", line="2/3 the\nsecond")
         raise KeyboardInterrupt
     assert capfd.readouterr().err == "  2/3 the\ufffdsecond\n"  # there is no terminal
-    with pytest.raises(KeyboardInterrupt, match="^$"), progress_bar("reading", of_bytes=True) as update:
+    with pytest.raises(KeyboardInterrupt, match=r"^$"), progress_bar("reading", of_bytes=True) as update:
         update(1, 2)
         raise KeyboardInterrupt
 
