@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dcpf.elements import ShiftedNegativeBinomial
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 GENRES = 60
 

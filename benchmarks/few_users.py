@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.timing import table
 from dcpf import DCPF, Counts, evaluate, read_counts
 from dcpf.baselines.ease import Ease, TooManyItems
-from dcpf.baselines.implicit_als import ImplicitALS
+from dcpf.baselines.implicit_models import ImplicitALS
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "dcpf": lambda seed: DCPF(random_state=seed),

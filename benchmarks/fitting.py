@@ -24,9 +24,9 @@ from benchmarks.timing import table
 from dcpf import elements
 from dcpf.counts import count_matrix
 from dcpf.inference import momentum, vbem
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.data import Data
 from dcpf.inference.settings import FitSettings
-from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.kernels.threads import Threads
 
 WITHIN = 1e-4  # of the reference bound

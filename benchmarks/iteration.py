@@ -21,9 +21,9 @@ from benchmarks.datasets import read, taste_profile_shaped
 from benchmarks.timing import median_seconds, table
 from dcpf import elements
 from dcpf.counts import count_matrix
+from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.data import Data
 from dcpf.inference.settings import FitSettings
-from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.vbem import Ascent, iterate
 from dcpf.kernels.threads import Threads
 

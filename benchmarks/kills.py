@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from dcpf import DCPF, load, store
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 COUNTS = listening_data(np.random.default_rng(0), n_users=100, n_songs=80).counts
 SEEDS = 5  # so many fits are known undisturbed, and take turns

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.timing import table
 from dcpf import DCPF, evaluate, read_counts
-from dcpf.baselines.implicit_als import ImplicitALS
+from dcpf.baselines.implicit_models import ImplicitALS
 from dcpf.evaluation.result import Evaluation
 
 THRESHOLDS = (0, 1, 2, 5)

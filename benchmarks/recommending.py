@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
+from dcpf.ranking.top import Ranked, tiled, top_n
 from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
@@ -19,7 +20,6 @@ from benchmarks.peers import implicit_with
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
 from dcpf.kernels.threads import Threads
-from dcpf.ranking.top import Ranked, tiled, top_n
 
 Floats = NDArray[np.float32]
 _N = 100

@@ -16,8 +16,8 @@ from benchmarks.datasets import read, taste_profile_shaped
 from benchmarks.timing import table
 from dcpf import DCPF
 from dcpf.counts import count_matrix
-from dcpf.inference.data import Data
 from dcpf.inference.blocks import LocalBlocks
+from dcpf.inference.data import Data
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
 

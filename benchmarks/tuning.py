@@ -22,11 +22,10 @@ import numpy as np
 from benchmarks.ranking import THRESHOLDS
 from benchmarks.timing import table
 from dcpf import Counts, evaluate, read_counts
+from dcpf.baselines import METHODS, Competitor
 from dcpf.evaluation.result import Evaluation
-from dcpf.experiments.contenders import CONTENDERS, Contender
-from dcpf.experiments.objective import USUAL, Objective
-from dcpf.experiments.tuned import described
-from dcpf.experiments.tuning import split, tune
+from dcpf.evaluation.trials import DEFAULT_METRIC, Objective
+from dcpf.evaluation.tuning import split, tune
 
 Settings = dict[str, Any]
 Values = tuple[Any, ...]
@@ -70,9 +69,9 @@ def proposals(grid: Grid, scores: dict[Values, float], seed: int) -> Iterator[Va
             yield left[int(rng.choice(np.flatnonzero(np.array(apart) == min(apart))))]
 
 
-def chosen(peer: Contender, grid: Grid, train: Counts, trials: int, seed: int) -> tuple[Settings, int]:
+def chosen(peer: Competitor, grid: Grid, train: Counts, trials: int, seed: int) -> tuple[Settings, int]:
     """The settings with the best mean of NDCG on a fifth of the training counts, and how many were tried."""
-    objective, (inner, aside) = Objective.parse(USUAL), split(train, seed)
+    objective, (inner, aside) = Objective.parse(DEFAULT_METRIC), split(train, seed)
     scores: dict[Values, float] = {}
     for one in itertools.islice(proposals(grid, scores, seed), trials):
         scores[one] = objective.score(objective.values(peer.new(_named(grid, one), seed).fit(inner), aside))
@@ -90,9 +89,9 @@ def measure(counts: Counts, seed: int, trials: int) -> list[tuple[str, ...]]:
     tuned = tune(train, trials=trials, seed=seed)
     took = time.perf_counter() - began
     ours = evaluate(tuned.model().fit(train), test, 100, THRESHOLDS)
-    rows = [("dcpf", *_means(ours), f"{len(tuned.trials)} trials, {took:.0f} s: {described(tuned.chosen)}")]
+    rows = [("dcpf", *_means(ours), f"{len(tuned.trials)} trials, {took:.0f} s: {tuned.chosen}")]
     for name, grid in _PEERS.items():
-        peer, began = CONTENDERS[name], time.perf_counter()
+        peer, began = METHODS[name], time.perf_counter()
         settings, tried = chosen(peer, grid, train, trials, seed)
         took = time.perf_counter() - began
         theirs = evaluate(peer.new(settings, seed).fit(train), test, 100, THRESHOLDS)

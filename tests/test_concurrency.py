@@ -19,7 +19,7 @@ import pytest
 
 import dcpf
 from dcpf import store
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 COUNTS = listening_data(np.random.default_rng(0), n_users=60, n_songs=40).counts
 LONG = 300  # seconds, after which something hangs

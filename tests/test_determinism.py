@@ -19,7 +19,7 @@ from scipy import sparse
 import dcpf
 from dcpf.counts import Counts
 from dcpf.inference import data
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 ELEMENTS = dcpf.elements.names()
 LISTENING = listening_data(np.random.default_rng(0), n_users=200, n_songs=80)

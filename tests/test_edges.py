@@ -15,7 +15,7 @@ from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.updates import GammaMoments, update_factors
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 ELEMENTS = dcpf.elements.names()
 COUNTS = listening_data(np.random.default_rng(0), n_users=120, n_songs=60).counts

@@ -67,7 +67,7 @@ def test_without_the_variable_it_is_that_of_the_machine(monkeypatch):
 
 def test_a_fit_whose_arrays_lie_in_files_has_the_same_bits(tmp_path, monkeypatch):
     import dcpf
-    from dcpf.simulate import listening_data
+    from dcpf.simulation import listening_data
 
     counts = dcpf.Counts.from_matrix(listening_data(np.random.default_rng(0), n_users=300, n_songs=100).counts)
     counts.to_frame().write_parquet(tmp_path / "counts.parquet")

@@ -15,7 +15,7 @@ import dcpf
 from dcpf.elements import Element, Geometric, Logarithmic, ShiftedNegativeBinomial, ZeroTruncatedPoisson
 from dcpf.inference.evidence import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 # Sessions of one play or of very many; of about five; of five with a long tail; of about eleven.
 TRUTHS = [Logarithmic(0.95), ZeroTruncatedPoisson(5.0), Geometric(0.8), ShiftedNegativeBinomial(0.5, 10.0)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dcpf import Counts
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 truth = listening_data(np.random.default_rng(0), n_users=400, n_songs=250)
 counts = Counts.from_matrix(truth.counts, truth.users, truth.songs)

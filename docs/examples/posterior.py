@@ -5,7 +5,7 @@ import numpy as np
 import dcpf
 from dcpf import DCPF
 from dcpf.evaluation.predictive import predictive_check
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 counts = dcpf.read_counts("plays.csv")
 

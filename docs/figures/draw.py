@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from dcpf.elements import Element, Geometric, Logarithmic, ShiftedNegativeBinomial, Totals, ZeroTruncatedPoisson
 from dcpf.paper.figures.style import FAINT, INK, label, lines, panels, save, styled
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 FIRST, SECOND, THIRD = "#0072B2", "#D55E00", "#009E73"  # of Okabe and Ito
 

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dcpf.elements import Element
-from dcpf.wording import clock
+from dcpf.text import clock
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.baselines.camps import random_counts
 
-from dcpf.baselines import best as blocks
-from dcpf.baselines.best import best, best_in_blocks
+from dcpf.baselines import base
+from dcpf.baselines.base import best, best_in_blocks
 
 few_values = st.sampled_from([-np.inf, -2.5, -1.0, 0.0, 0.5, 0.5000001, 7.0])
 
@@ -28,7 +28,7 @@ def test_among_equals_the_first_ones_are_chosen() -> None:
 def test_blocks_of_any_size_give_the_ranking_of_each_row(
     size: int, exclude_seen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_SCORES", size)
+    monkeypatch.setattr(base, "_SCORES", size)
     counts = random_counts(25, 11)
     counts[3], counts[4] = 0, 1  # one who has nothing, and one who has everything
     scores = np.random.default_rng(1).integers(-3, 3, counts.shape).astype(np.float64)

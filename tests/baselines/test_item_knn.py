@@ -5,7 +5,7 @@ import pytest
 from tests.baselines.camps import random_counts
 from tests.baselines.test_ease import WEIGHTS
 
-from dcpf.baselines import ItemKNN, item_knn
+from dcpf.baselines import ItemKNN, neighbors
 
 COUNTS = random_counts(40, 13)
 
@@ -30,7 +30,7 @@ def dense_similarity(X: np.ndarray, n: int, shrinkage: float) -> np.ndarray:
 def test_similarities_and_scores_equal_the_dense_formula(
     weighting: str, n: int, shrinkage: float, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(item_knn, "_PAIRS", pairs)
+    monkeypatch.setattr(neighbors, "_PAIRS", pairs)
     X = WEIGHTS[weighting](COUNTS)
     model = ItemKNN(n, shrinkage, weighting).fit(COUNTS)  # type: ignore[arg-type]
     S = dense_similarity(X, n, shrinkage)

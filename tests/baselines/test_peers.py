@@ -8,7 +8,7 @@ from scipy import sparse
 from tests.baselines.camps import ITEMS, missing, random_counts, two_camps
 
 from dcpf.baselines import HPF, ImplicitALS, ImplicitBPR
-from dcpf.baselines.factors import for_implicit
+from dcpf.baselines.implicit_models import for_implicit
 from dcpf.counts import Counts
 from dcpf.kernels.threads import one_blas_thread
 

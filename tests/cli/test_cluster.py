@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcpf.cli.main import app
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 import dcpf
 from dcpf.cli.demo import _found, _listeners
 from dcpf.cli.main import app
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 SMALL = ("demo", "--users", "60", "--songs", "80", "--components", "4", "--threads", "1")
 

@@ -38,25 +38,25 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used_is_refused_before_any_fit(
     plays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit = "dcpf.experiments.worker.Worker.try_out"
+    fit = "dcpf.evaluation.runs.Worker.call"
     monkeypatch.setattr(fit, lambda *asked: pytest.fail("a fit before the folder was looked at"))
     (tmp_path / "file").write_text("")
-    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file", *SMALL)
-    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file" / "board", *SMALL)
+    assert "is not a folder" in refused("leaderboard", plays, "-o", tmp_path / "file", *SMALL)
+    assert "is not a folder" in refused("leaderboard", plays, "-o", tmp_path / "file" / "board", *SMALL)
     (tmp_path / "plays").mkdir()
-    (tmp_path / "plays" / "item-knn.json").write_text("{}")  # of the second method
-    assert "item-knn.json is not what a run writes" in refused("leaderboard", plays, "-o", tmp_path, *SMALL)
+    (tmp_path / "plays" / "item-knn.jsonl").write_text("[]\n")  # of the second method
+    assert "item-knn.jsonl, line 1: not what a run writes" in refused("leaderboard", plays, "-o", tmp_path, *SMALL)
     monkeypatch.setattr("dcpf.cli.output.os.access", lambda path, mode: Path(path) != tmp_path)  # root may write
-    assert f"nothing may be written to the folder {tmp_path}" in refused(
+    assert f"no permission to write to the folder {tmp_path}" in refused(
         "leaderboard", plays, "-o", tmp_path / "new" / "board", *SMALL
     )
 
 
 def test_the_help_names_all_methods() -> None:
-    from dcpf.experiments.contenders import CONTENDERS
+    from dcpf.evaluation.leaderboard import COMPETITORS
 
     shown = " ".join(run("leaderboard", "--help").stdout.split())
-    assert all(f"{name}," in shown or f"{name}." in shown for name in CONTENDERS)
+    assert all(f"{name}," in shown or f"{name}." in shown for name in COMPETITORS)
 
 
 @contextmanager
@@ -85,12 +85,13 @@ def started(plays: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_ctrl_c_is_one_line_and_leaves_no_process(
     end: Callable[[int, int], None], plays: Path, tmp_path: Path
 ) -> None:
+    journal = tmp_path / "plays" / "dcpf.jsonl"
     with started(plays, tmp_path) as running:
-        while end is os.killpg and running.poll() is None and not (tmp_path / "plays" / "dcpf.json").exists():
+        while end is os.killpg and running.poll() is None and journal.stat().st_size == 0:
             time.sleep(0.05)  # until there is a first result: the process is well on its way
         end(running.pid, signal.SIGINT)
         _, said = running.communicate(timeout=300)  # until no process is left that could write
-    assert said == "dcpf: interrupted; finished fits are kept; the same command goes on from there\n"
+    assert said == "dcpf: interrupted; finished fits are kept; the same command resumes from there\n"
     assert running.returncode == 130
 
 

@@ -13,7 +13,7 @@ from dcpf.cli import main
 from dcpf.cli.files import whole_file
 from dcpf.cli.output import format_numbers, printable, progress_bar, without_nan
 from dcpf.progress import Iteration, ProgressBar
-from dcpf.wording import clock
+from dcpf.text import clock
 
 
 def test_a_column_of_numbers_has_as_many_decimals_as_its_largest_needs() -> None:

@@ -58,7 +58,7 @@ def test_a_cap_of_nothing_is_refused_by_all(plays: Path, model: Path) -> None:
 
 
 def test_what_tune_chooses_can_be_evaluated(plays: Path, model: Path) -> None:
-    from dcpf.experiments.tuned import as_options
+    from dcpf.evaluation.trials import as_options
 
     chosen = as_options(
         {"n_components": 2, "n_neighbors": 5, "neighbor_prior": 20.0, "element": "binary", "shape_prior": 0.5}

@@ -8,9 +8,9 @@ from tests.cli.running import printed, refused, run
 from tests.paper.originals import words
 
 import dcpf
-from dcpf.experiments.reproduce import Standing
-from dcpf.experiments.running import Bench
 from dcpf.paper import drawing
+from dcpf.paper.fitting import JobRunner
+from dcpf.paper.reproduce import Standing
 
 LEAN = ("--components", 3, "--starts", 1, "--max-iter", 20, "--tol", "1e-3", "--threads", 1)
 
@@ -100,21 +100,21 @@ def test_an_interrupt_tells_what_is_kept_and_the_same_command_goes_on(
     plays: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed = run("reproduce", plays, *LEAN, "--no-figures", "-o", "whole")
-    do, ran = Bench.run, list[object]()
+    do, ran = JobRunner.run, list[object]()
 
-    def interrupted(self: Bench, job: object, watch: object) -> object:
+    def interrupted(self: JobRunner, job: object, watch: object) -> object:
         if len(ran) == 3:
             raise KeyboardInterrupt
         ran.append(job)
         return do(self, job, watch)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Bench, "run", interrupted)
+    monkeypatch.setattr(JobRunner, "run", interrupted)
     result = run("reproduce", plays, *LEAN, "--no-figures", "-o", "out")
     assert result.exit_code == 130
     assert result.stderr.endswith(
-        "dcpf: interrupted; 3 of 6 fits are kept in out; the same command goes on from there\n"
+        "dcpf: interrupted; 3 of 6 fits are kept in out; the same command resumes from there\n"
     )
-    monkeypatch.setattr(Bench, "run", do)
+    monkeypatch.setattr(JobRunner, "run", do)
     again = run("reproduce", plays, *LEAN, "--no-figures", "-o", "out")
     assert again.stdout == undisturbed.stdout.replace("Written to whole", "Written to out")
     assert "  4/6 Sh. NB" in again.stderr

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import dcpf
 from dcpf import DCPF, Counts
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_k_beyond_all_items_gives_the_exact_area(model, split):
         ({"k": 0}, "k must be a whole number >= 1, found 0"),
         ({"thresholds": (0, -1)}, "thresholds must be whole numbers >= 0, found -1"),
         ({"thresholds": (0.5,)}, "thresholds must be whole numbers >= 0, found 0.5"),
-        ({"thresholds": ()}, "thresholds must name at least one"),
+        ({"thresholds": ()}, "thresholds must not be empty"),
     ],
 )
 def test_options_out_of_range_are_refused(model, split, options, message):
@@ -220,7 +220,7 @@ def test_too_few_lists_are_refused():
         def recommend(self, users, n):
             return [["x"]], None
 
-    with pytest.raises(ValueError, match="gave 1 lists for 2 users"):
+    with pytest.raises(ValueError, match="returned 1 lists for 2 users"):
         dcpf.evaluate(Short(), Counts.from_matrix([[1], [1]], ["a", "b"], ["x"]))
 
 
@@ -275,14 +275,14 @@ def test_what_users_have_already_does_not_change_the_area_of_full_lists(model, s
 
 def test_lists_of_items_that_nobody_knows_are_refused():
     test = Counts.from_matrix([[1, 1]], ["a"], ["10", "11"])
-    with pytest.raises(ValueError, match="none of the listed items is one of the 2 that are known, such as '10'"):
+    with pytest.raises(ValueError, match="none of the listed items is one of the 2 known items, such as '10'"):
         dcpf.evaluate(pl.DataFrame({"user": ["a", "a"], "item": [10, 11]}), test)
 
 
 def test_a_model_without_a_history_cannot_be_asked_for_users_held_out():
     test = Counts.from_matrix([[1, 0]], ["a"], ["x", "y"])
     history = Counts.from_matrix([[0, 1]], ["a"], ["x", "y"])
-    with pytest.raises(TypeError, match=r"recommend\(\) of Lists takes no history="):
+    with pytest.raises(TypeError, match=r"recommend\(\) of Lists has no parameter history"):
         dcpf.evaluate(Lists({"a": ["x"]}), test, history=history)
     table = pl.DataFrame({"user": ["a"], "item": ["x"]})
     assert dcpf.evaluate(table, test, history=history).mean() == 1.0

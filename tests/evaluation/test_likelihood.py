@@ -6,7 +6,7 @@ from scipy import stats
 
 import dcpf
 from dcpf import DCPF, Counts
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 ELEMENTS = ["raw", "logarithmic", "geometric", "zero-truncated-poisson", "shifted-nb"]
 

@@ -14,9 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 import dcpf
 from dcpf.evaluation import predictive
-from dcpf.evaluation.check import Check
-from dcpf.evaluation.predictive import predictive_check
-from dcpf.simulate import listening_data
+from dcpf.evaluation.predictive import Check, predictive_check
+from dcpf.simulation import listening_data
 
 ELEMENTS = ("logarithmic", "zero-truncated-poisson", "geometric", "shifted-nb")
 

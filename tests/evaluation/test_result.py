@@ -9,8 +9,8 @@ from scipy import stats
 
 from dcpf.counts import Ids
 from dcpf.evaluation import Evaluation
-from dcpf.evaluation.bootstrap import mean_intervals
 from dcpf.evaluation.metrics import METRICS
+from dcpf.evaluation.result import mean_intervals
 
 
 def evaluation(users: int = 40, seed: int = 0, **changed) -> Evaluation:
@@ -69,11 +69,11 @@ def test_one_user_has_no_interval():
 
 
 def test_intervals_do_not_depend_on_how_many_resamples_fit_into_memory(monkeypatch):
-    from dcpf.evaluation import bootstrap
+    from dcpf.evaluation import result
 
     values = np.random.default_rng(0).random((50, 2))
     whole = mean_intervals(values, 0.95, np.random.default_rng(0))
-    monkeypatch.setattr(bootstrap, "_AT_ONCE", 333)
+    monkeypatch.setattr(result, "_AT_ONCE", 333)
     parts = mean_intervals(values, 0.95, np.random.default_rng(0))
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
 

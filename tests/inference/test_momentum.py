@@ -12,7 +12,7 @@ from dcpf.inference.momentum import accelerate
 from dcpf.inference.settings import FitSettings
 from dcpf.inference.vbem import Ascent, Point, Visit, iterate
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 COUNTS = listening_data(np.random.default_rng(0), n_users=150, n_songs=90).counts
 ELEMENTS = dcpf.elements.names()

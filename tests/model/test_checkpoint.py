@@ -22,7 +22,7 @@ from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.vbem import Point
 from dcpf.model import checkpoint as checkpoints
 from dcpf.model.checkpoint import Checkpoint, Position, pack, unpack
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 COUNTS = listening_data(np.random.default_rng(0), n_users=60, n_songs=40).counts
 ITERATIONS = 24  # of which the last are accelerated

@@ -12,7 +12,7 @@ from dcpf.evaluation import evaluate, log_likelihood
 from dcpf.evaluation.predictive import predictive_check
 from dcpf.model.fit import SHARE
 from dcpf.parts.excitation import x_of
-from dcpf.simulate import draw_counts, draw_excited
+from dcpf.simulation import draw_counts, draw_excited
 
 pytestmark = pytest.mark.quick
 

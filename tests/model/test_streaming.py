@@ -14,7 +14,7 @@ from dcpf.inference.data import Data
 from dcpf.inference.stochastic import learning_rate
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 TRUTH = listening_data(np.random.default_rng(0), n_users=400, n_songs=120)
 COUNTS = Counts.from_matrix(TRUTH.counts, TRUTH.users, TRUTH.songs)

@@ -12,7 +12,7 @@ from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.updates import update_factors
 from dcpf.kernels.threads import Threads
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 LISTENING = listening_data(np.random.default_rng(0), n_users=80, n_songs=60)
 USERS, ITEMS = [f"u{j:02}" for j in range(80)], [f"i{j:02}" for j in range(60)]

@@ -3,7 +3,7 @@
 import pytest
 from tests.paper.small import run
 
-from dcpf.experiments.reproduce import Reproduction
+from dcpf.paper.reproduce import Reproduction
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dcpf.counts import Counts
-from dcpf.experiments.reproduce import Reproduction, reproduce
 from dcpf.paper.protocol import Protocol
-from dcpf.simulate import listening_data
+from dcpf.paper.reproduce import Reproduction, reproduce
+from dcpf.simulation import listening_data
 
 SETTINGS = Protocol(components=3, starts=2, seed=4, max_iter=300, tol=1e-3, k=10)
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import dcpf
 from dcpf.elements import Geometric, Raw, ShiftedNegativeBinomial
-from dcpf.evaluation.check import Check
+from dcpf.evaluation.predictive import Check
 from dcpf.paper import figures
 from dcpf.paper.figures import style
 from dcpf.paper.figures.counts import bin_starts, per_count

@@ -11,9 +11,10 @@ from tests.paper.small import SETTINGS, lines, plays, run, tables
 
 import dcpf
 from dcpf.evaluation import evaluate, log_likelihood
-from dcpf.experiments import running
-from dcpf.experiments.reproduce import Reproduction, Standing
-from dcpf.paper import figures, protocol
+from dcpf.paper import figures, fitting, protocol
+from dcpf.paper.fitting import FitRecord, TimeLeft
+from dcpf.paper.protocol import Job
+from dcpf.paper.reproduce import Reproduction, Standing
 
 
 class StopError(Exception):
@@ -89,7 +90,7 @@ def test_a_finished_run_fits_nothing_more(
     def fail(*_: object, **__: object) -> None:
         pytest.fail("a model was fitted")
 
-    monkeypatch.setattr(running.DCPF, "fit", fail)
+    monkeypatch.setattr(fitting.DCPF, "fit", fail)
     run(_copied(done, tmp_path))
 
 
@@ -203,6 +204,38 @@ def test_the_result_is_plain_values_as_well(done: Reproduction) -> None:
     assert plain["data"]["users"] == 60
     assert plain["protocol"]["components"] == 3
     assert set(plain["tables"]) == {"structure", "scores", "dispersion", "fits"}
+
+
+def record(model: str = "Log", *, iterations: int = 7) -> FitRecord:
+    return FitRecord(
+        job=Job(model, 10, 0.3, 0),
+        parameters={"p": 0.5},
+        iterations=iterations,
+        converged=True,
+        bound=-1.0,
+        sessions_share=0.5,
+        metrics={},
+        fit_seconds=0.02 * iterations * 10,
+        judge_seconds=3.0,
+    )
+
+
+def test_nothing_is_known_of_the_time_before_the_first_iteration() -> None:
+    assert TimeLeft().of([record().job]) is None
+
+
+def test_the_first_fit_is_reckoned_from_its_own_iterations() -> None:
+    assert TimeLeft().of([record().job], iteration=50, seconds=10.0) == pytest.approx(150 * 0.2)
+
+
+def test_time_left_grows_with_components_and_with_iterations_of_the_same_model() -> None:
+    left = TimeLeft([record("Log", iterations=10), record("Geo", iterations=30)])
+    each = 3.0  # of judging
+    assert left.of([Job("Log", 10, 0.3, 1)]) == pytest.approx(10 * 10 * 0.02 + each)
+    assert left.of([Job("Geo", 20, 0.3, 1)]) == pytest.approx(30 * 20 * 0.02 + each)
+    assert left.of([Job("ZTP", 10, 0.3, 1)]) == pytest.approx(20 * 10 * 0.02 + each)
+    assert left.of([Job("Log", 10, 0.3, 1)], iteration=4, seconds=9.0) == pytest.approx(6 * 10 * 0.02 + each)
+    assert left.of([]) == 0.0
 
 
 def _copied(done: Reproduction, tmp_path: Path) -> Path:

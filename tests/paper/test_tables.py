@@ -12,8 +12,8 @@ import pytest
 from tests.paper.small import SETTINGS, lines, plays, run
 
 from dcpf.evaluation.result_table import Cell, ResultTable, to_csv, to_latex, to_markdown
-from dcpf.experiments.reproduce import Reproduction
 from dcpf.paper import protocol
+from dcpf.paper.reproduce import Reproduction
 from dcpf.paper.tables import Results, all_tables, scores
 
 LEARNED = ["Log", "ZTP", "Geo", "Sh. NB"]

@@ -15,7 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.fit import SHARE
 from dcpf.parts import Learning, excitation
 from dcpf.parts.excitation import Excitation, x_of
-from dcpf.simulate import draw_counts
+from dcpf.simulation import draw_counts
 
 ITEMS, MOST = 90, 60
 

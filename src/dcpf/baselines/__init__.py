@@ -1,28 +1,26 @@
-"""What others would use, for honest comparison: popularity, EASE, item-kNN, and thin wrappers of peers.
+"""Methods to compare with: popularity, EASE, item-kNN, and thin wrappers of the packages implicit and hpfrec.
 
-Imports model, ranking, kernels and counts. The peers' packages are imported by the fits that need them.
+Imports model, ranking, kernels and counts. The optional packages are imported by the fits that need them.
 """
 
-from dcpf.baselines.base import Baseline, Recommended
+from dcpf.baselines.base import Baseline, Popularity, ScoredLists
 from dcpf.baselines.ease import Ease, TooManyItems, memory_needed
 from dcpf.baselines.hpf import HPF
-from dcpf.baselines.implicit_als import ImplicitALS
-from dcpf.baselines.implicit_bpr import ImplicitBPR
-from dcpf.baselines.item_knn import ItemKNN
-from dcpf.baselines.methods import METHODS, Method
-from dcpf.baselines.popularity import Popularity
+from dcpf.baselines.implicit_models import ImplicitALS, ImplicitBPR
+from dcpf.baselines.methods import METHODS, Competitor
+from dcpf.baselines.neighbors import ItemKNN
 
 __all__ = [
     "HPF",
     "METHODS",
     "Baseline",
+    "Competitor",
     "Ease",
     "ImplicitALS",
     "ImplicitBPR",
     "ItemKNN",
-    "Method",
     "Popularity",
-    "Recommended",
+    "ScoredLists",
     "TooManyItems",
     "memory_needed",
 ]

@@ -1,59 +1,53 @@
-"""What all baselines share: counts in, lists out. A method learns, and scores a block of users."""
+"""What all baselines share: counts in, ranked lists out. A method learns from counts and scores a block of users."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dcpf.baselines.best import best_in_blocks
 from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, count_matrix
-from dcpf.model.asking import is_one, one_or_several
-from dcpf.model.fitted import check_whole, has_ids, warn_caller
-from dcpf.ranking.lists import Catalogue, Lists
+from dcpf.kernels.threads import Threads, one_blas_thread
+from dcpf.model.checks import check_whole, has_ids, warn_caller
+from dcpf.model.users import is_one, one_or_several
+from dcpf.ranking.lists import Catalogue, RankedLists
+from dcpf.ranking.rates import Ranked
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 Floats = NDArray[np.floating]
 Rows = NDArray[np.int64]
+WeightingName = Literal["binary", "log", "raw"]
+Weighting = WeightingName | Callable[[sparse.csr_array], sparse.csr_array]
+
+_SCORES = 2**22  # per block of users; a few temporary arrays have the same size
 
 
 @dataclass(frozen=True, repr=False)
-class Recommended(Lists):
-    """Recommended items for each user, by a score that has no meaning but its order. Unpacks as (items, scores)."""
+class ScoredLists(RankedLists):
+    """Recommended items for each user. Scores only order the items. Unpacks as (items, scores)."""
 
-    def to_frame(self) -> "pl.DataFrame":
-        """A polars table: user, item, name, rank and score."""
-        return self._frame("user", "item", {"score": self.ranked.scores})
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Those who ask: their counts, and their row in the training counts, -1 for those with fresh ones."""
-
-    ids: list[Id]
-    counts: sparse.csr_array
-    rows: Rows
+    def columns(self) -> dict[str, Any]:
+        """User, item, name, rank and score."""
+        return self._columns("user", "item", {"score": self.ranked.scores})
 
 
 class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A method that ranks items for users by their counts.
+    """A method that ranks items for users by their counts. Users without counts get the most popular items."""
 
-    Whoever has no counts at all is offered what is popular, whatever the method.
-    """
-
-    folds_in: ClassVar[bool] = True  # whether fresh counts can be scored without another fit
+    folds_in: ClassVar[bool] = True  # whether users with new counts can be scored without another fit
 
     users_: Ids
     items_: Ids
     names_: Strings | None
     history_: sparse.csr_array  # the training counts
-    popularity_: NDArray[np.int64]  # how many users have each item
+    popularity_: NDArray[np.int64]  # number of users of each item
 
     def fit(self, counts: Any, y: None = None) -> Self:
         """Learn from counts: a `Counts`, a users x items matrix, or a table of triplets."""
@@ -66,32 +60,31 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def recommend(
         self, users: Any = None, n: int = 10, *, history: Any = None, exclude_seen: bool = True
-    ) -> Recommended:
-        """The n items with the largest scores, for one user, for several, or for all. Equal ones keep their order.
+    ) -> ScoredLists:
+        """The n items with the largest scores, for one user, several, or all. Ties keep the order of the items.
 
         Parameters
         ----------
         users : id, list of ids, or None
-            None means all users: of `history` if that is given, else those of the fit.
+            None means all users: those of `history` if it is given, else those of the fit.
         n : int
-            How many; fewer if fewer are left.
+            Length of a list; fewer if fewer items are left.
         history : Counts, table or matrix
-            Fresh counts of users, known or not, who are scored by these. Items that are new are left out.
+            Counts that replace the training counts of these users, who may be new. Unknown items are skipped.
         exclude_seen : bool
-            Leave out what the user already has: in the history, or else in the training counts.
+            Leave out items that the user already has.
         """
         check_is_fitted(self, "history_")
         check_whole(n=n)
-        asked = self._asked(users, history)
+        ids, counts, rows = self._histories(users, history)
 
         def scores(block: slice) -> Floats:
-            counts = asked.counts[block]
-            found = self._scores(counts, asked.rows[block])
-            found[np.diff(counts.indptr) == 0] = self.popularity_
-            return found
+            scored = self._scores(counts[block], rows[block])
+            scored[np.diff(counts[block].indptr) == 0] = self.popularity_
+            return scored
 
-        ranked = best_in_blocks(scores, asked.counts, n, exclude_seen)
-        return Recommended(asked.ids, Catalogue(self.items_, self.names_), ranked, is_one(users))
+        ranked = best_in_blocks(scores, counts, n, exclude_seen)
+        return ScoredLists(ids, Catalogue(self.items_, self.names_), ranked, is_one(users))
 
     @abstractmethod
     def _learn(self, counts: sparse.csr_array) -> None:
@@ -99,40 +92,38 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     @abstractmethod
     def _scores(self, counts: sparse.csr_array, rows: Rows) -> Floats:
-        """A new dense array of scores, users x items, for users with these counts.
+        """A new dense users x items array of scores for users with these counts. Several threads call this at once.
 
-        `rows` are their rows in the training counts, which then are the same; -1 for those who have fresh counts.
-        Called by several threads at once.
+        `rows` are the users' rows in the training counts, or -1 for users whose counts come from a history.
         """
 
-    def _asked(self, users: Any, history: Any) -> _Asked:
-        """Look for users in fresh counts first, then in the training counts. Whoever is in neither is an error."""
+    def _histories(self, users: Any, history: Any) -> tuple[list[Id], sparse.csr_array, Rows]:
+        """Ids of the users, their counts, and their rows in the training counts (-1: counts from the history)."""
         if users is None and history is None:
-            return _Asked(list(self.users_), self.history_, np.arange(len(self.users_)))
+            return list(self.users_), self.history_, np.arange(len(self.users_))
         wanted = None if users is None else one_or_several(users, "users")
         if history is None:
             rows = self.users_.positions(wanted or [], "user")
-            return _Asked(self.users_.at(rows), self.history_[rows], rows)
+            return self.users_.at(rows), self.history_[rows], rows
         if not self.folds_in:
             raise ValueError(
-                f"{type(self).__name__} ranks only for the users of its fit and cannot take a history; leave it "
+                f"{type(self).__name__} ranks only for the users of its fit and cannot use a history; leave history "
                 "out, or fit again with these counts"
             )
-        fresh = self._fresh(history)
-        wanted = list(fresh.users) if wanted is None else wanted
-        in_fresh, rows = fresh.users.find_all(wanted), np.full(len(wanted), -1, dtype=np.int64)
-        known = np.flatnonzero(in_fresh < 0)
+        given = self._with_known_items(history)
+        wanted = list(given.users) if wanted is None else wanted
+        in_history, rows = given.users.find_all(wanted), np.full(len(wanted), -1, dtype=np.int64)
+        known = np.flatnonzero(in_history < 0)
         rows[known] = self.users_.positions([wanted[j] for j in known], "user")
-        places = np.where(in_fresh < 0, rows, len(self.users_) + in_fresh)
-        both = sparse.csr_array(sparse.vstack([self.history_, fresh.matrix], format="csr"))
+        stacked = sparse.csr_array(sparse.vstack([given.matrix, self.history_], format="csr"))
         ids = [
-            fresh.users[place] if place >= 0 else self.users_[row]
-            for place, row in zip(in_fresh.tolist(), rows.tolist(), strict=True)
+            given.users[place] if place >= 0 else self.users_[row]
+            for place, row in zip(in_history.tolist(), rows.tolist(), strict=True)
         ]
-        return _Asked(ids, both[places], rows)
+        return ids, stacked[np.where(rows < 0, in_history, len(given.users) + rows)], rows
 
-    def _fresh(self, history: Any) -> Counts:
-        """Fresh counts with the items of the fit as columns."""
+    def _with_known_items(self, history: Any) -> Counts:
+        """The history with the items of the fit as columns."""
         if not has_ids(history):
             matrix = count_matrix(history, allow_empty=True)
             if matrix.shape[1] != len(self.items_):
@@ -142,17 +133,84 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 )
             return Counts.from_matrix(matrix, items=self.items_, allow_empty=True)
         counts = Counts.of(history, allow_empty=True)
-        if counts.items == self.items_:
-            return counts
         places = self.items_.find_all(counts.items)
-        known = np.flatnonzero(places >= 0)
-        if len(known) < len(places):
-            first = counts.items[int(np.flatnonzero(places < 0)[0])]
+        unknown = np.flatnonzero(places < 0)
+        if len(unknown):
             warn_caller(
-                f"{len(places) - len(known):,} of {len(places):,} items of the history are unknown to the fit and "
-                f"were skipped, such as {first!r}"
+                f"{len(unknown):,} of {len(places):,} items of the history are unknown to the fit and were skipped, "
+                f"such as {counts.items[int(unknown[0])]!r}"
             )
-        moves = sparse.csr_array(
-            (np.ones(len(known), dtype=np.int64), (known, places[known])), shape=(len(places), len(self.items_))
-        )
-        return Counts.from_matrix(counts.matrix @ moves, counts.users, self.items_, allow_empty=True)
+        entries = counts.matrix.tocoo()
+        columns = places[entries.col]
+        kept = columns >= 0
+        shape = (len(counts.users), len(self.items_))
+        matrix = sparse.csr_array((entries.data[kept], (entries.row[kept], columns[kept])), shape=shape)
+        return Counts.from_matrix(matrix, counts.users, self.items_, allow_empty=True)
+
+
+class Popularity(Baseline):
+    """Recommend the items with the most users, however often they have them. The score is the number of users."""
+
+    def _learn(self, counts: sparse.csr_array) -> None:
+        """Nothing beyond `popularity_`, which `fit` computes for every method."""
+
+    def _scores(self, counts: sparse.csr_array, rows: Rows) -> Floats:
+        return np.tile(self.popularity_.astype(np.float64), (counts.shape[0], 1))
+
+
+def best(scores: Floats, n: int) -> NDArray[np.int64]:
+    """Positions of the n largest scores, largest first; ties keep their order.
+
+    Equivalent to np.argsort(-scores, kind="stable")[:n] without sorting all scores.
+    """
+    chosen = np.arange(len(scores))
+    if 0 < n < len(scores):
+        chosen = np.flatnonzero(scores >= np.partition(scores, len(scores) - n)[len(scores) - n])
+    return chosen[np.argsort(-scores[chosen], kind="stable")[:n]]
+
+
+def best_in_blocks(scores: Callable[[slice], Floats], counts: sparse.csr_array, n: int, exclude_seen: bool) -> Ranked:
+    """The best n items of each user, where scores(block) gives the scores for a block of rows of `counts`.
+
+    With `exclude_seen`, items with a count are left out. The size of a block depends on the data alone.
+    """
+    users, items = counts.shape
+    height = max(1, _SCORES // items)
+    lists: list[tuple[NDArray[np.int64], Floats]] = [(np.empty(0, dtype=np.int64), np.empty(0))] * users
+
+    def rank_blocks(start: int, stop: int) -> None:
+        for first in range(start * height, min(stop * height, users), height):
+            for row, scored in enumerate(scores(slice(first, min(first + height, users))), first):
+                seen = counts.indices[counts.indptr[row] : counts.indptr[row + 1]][: None if exclude_seen else 0]
+                scored[seen] = -np.inf
+                chosen = best(scored, min(n, items - len(seen)))
+                lists[row] = chosen, scored[chosen]
+
+    with one_blas_thread(), Threads() as threads:  # the threads are ours, so BLAS must not start its own
+        threads.run(rank_blocks, np.arange(-(-users // height) + 1))
+    lists.append((np.empty(0, dtype=np.int64), np.empty(0)))  # so that there is something to concatenate
+    chosen, scored = ([part[j] for part in lists] for j in (0, 1))
+    indptr = np.cumsum([0, *map(len, chosen[:-1])], dtype=np.int64)
+    return Ranked(indptr, np.concatenate(chosen), np.concatenate(scored))
+
+
+def weighted(counts: sparse.csr_array, weighting: Weighting, dtype: DTypeLike = np.float64) -> sparse.csr_array:
+    """The counts with 1, log(1 + y) or y in place of each count y, or what a function of the counts returns."""
+    if callable(weighting):
+        matrix = weighting(counts)
+        return sparse.csr_array((matrix.data.astype(dtype), matrix.indices, matrix.indptr), shape=matrix.shape)
+    if weighting not in get_args(WeightingName):
+        names = ", ".join(map(repr, get_args(WeightingName)))
+        raise ValueError(f"weighting must be one of {names}, or a function of counts, found {weighting!r}")
+    data: Any = np.ones(counts.nnz) if weighting == "binary" else counts.data
+    data = np.log1p(data) if weighting == "log" else data
+    return sparse.csr_array((data.astype(dtype), counts.indices, counts.indptr), shape=counts.shape)
+
+
+def check_number(*, above: float | None = None, **parameters: Any) -> None:
+    """Refuse a parameter that is not a finite number >= 0, or > `above` if it is given, by its name."""
+    for name, value in parameters.items():
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not number or not np.isfinite(value) or value < 0 or (above is not None and value <= above):
+            wanted = ">= 0" if above is None else f"> {above:g}"
+            raise ValueError(f"{name} must be a finite number {wanted}, found {value!r}")

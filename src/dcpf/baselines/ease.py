@@ -1,4 +1,4 @@
-"""EASE: a linear model from items to items, in closed form (Steck, Embarrassingly Shallow Autoencoders, 2019)."""
+"""EASE: an item-to-item linear model in closed form (Steck, Embarrassingly Shallow Autoencoders, 2019)."""
 
 from typing import Any, ClassVar
 
@@ -7,36 +7,34 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
 
-from dcpf.baselines.base import Baseline, Floats, Rows
-from dcpf.baselines.weighting import Weighting, check_number, weighted
+from dcpf.baselines.base import Baseline, Floats, Rows, Weighting, check_number, weighted
 
-_BLOCK = 256  # columns that are worked on at once
+_BLOCK = 256  # columns at a time
 
 
 class TooManyItems(ValueError):  # noqa: N818 - the name says it
-    """A method that needs memory for each pair of items was given too many of them."""
+    """There are too many items for a method that needs memory for each pair of them."""
 
 
 def memory_needed(items: int) -> int:
-    """Bytes that a fit of EASE takes for so many items: the inverse in float64 and the weights in float32."""
+    """Bytes for a fit of EASE with this many items: the inverse in float64 and the weights in float32."""
     return (8 + 4) * items**2
 
 
 class Ease(Baseline):
-    """EASE: X B is as near to X as it gets, with B_jj = 0 and a penalty on the squares of B.
+    """EASE: the B with B_jj = 0 for which X B is closest to X, with a penalty on the squares of B.
 
-    B = I - P diag(1 / P_jj), where P = (X'X + regularization I)^-1. The score of an item is x . B_j.
+    B = I - P diag(1 / P_jj), where P = (X'X + regularization I)^-1. The score of item j is x . B_j.
 
     Parameters
     ----------
     regularization : float
-        The penalty. It competes with the number of users of an item (by binary weighting).
+        The penalty. With binary weighting it is on the scale of the number of users of an item.
     weighting : "binary", "log", "raw" or callable
-        What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
-        users.
+        Entries of X for a count y: 1, log(1 + y) or y; or a function that makes X of counts.
 
-    The inverse is computed in float64: float32 would do for ones and logarithms, but not for large raw counts, whose
-    X'X is too badly conditioned. B is kept in float32.
+    The inverse is computed in float64, since X'X of large raw counts is too ill-conditioned for float32. B is kept in
+    float32.
     """
 
     MOST_ITEMS: ClassVar[int] = 20_000
@@ -66,7 +64,7 @@ class Ease(Baseline):
 
 
 def _gram(X: sparse.csr_array) -> NDArray[np.float64]:
-    """X'X as a dense matrix in Fortran's order, made block by block."""
+    """X'X as a dense matrix in Fortran order, computed block by block."""
     items = int(X.shape[1])
     transposed, by_item = X.T.tocsr(), X.tocsc()
     gram = np.empty((items, items), order="F")
@@ -76,16 +74,16 @@ def _gram(X: sparse.csr_array) -> NDArray[np.float64]:
 
 
 def _inverse(gram: NDArray[np.float64], regularization: float) -> NDArray[np.float64]:
-    """The lower triangle of (gram + regularization I)^-1, in the place of gram."""
-    lapack_: Any = lapack  # its functions are made when it is loaded
+    """The lower triangle of (gram + regularization I)^-1, computed in place."""
+    lapack_: Any = lapack  # which has no types
     gram[np.diag_indices_from(gram)] += regularization
     factor, failed = lapack_.dpotrf(gram, lower=1, clean=0, overwrite_a=1)
     if not failed:
         inverse, failed = lapack_.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise ValueError(
-            f"X'X + {regularization:g} I has no inverse in float64, its counts are too large; raise regularization, "
-            "or use weighting='log' or 'binary'"
+            f"X'X + {regularization:g} I cannot be inverted in float64: the counts are too large; raise "
+            "regularization, or use weighting='log' or 'binary'"
         )
     return np.asarray(inverse)
 

@@ -1,31 +1,28 @@
-"""Hierarchical Poisson factorization as the package hpfrec does it."""
+"""Hierarchical Poisson factorization from the package hpfrec."""
 
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from dcpf.baselines.base import Floats
-from dcpf.baselines.factors import Factors, imported
-from dcpf.baselines.weighting import check_number
-from dcpf.model.fitted import check_whole
-
-_WAY_OUT = "pip install hpfrec, which needs a C compiler"
+from dcpf.baselines.base import Floats, check_number
+from dcpf.baselines.implicit_models import FactorBaseline, optional_module
+from dcpf.model.checks import check_whole
 
 
-class HPF(Factors):
-    """Hierarchical Poisson factorization of Gopalan, Hofman and Blei (2015) on raw counts, by the package hpfrec.
+class HPF(FactorBaseline):
+    """Hierarchical Poisson factorization of raw counts (Gopalan, Hofman and Blei 2015), from the package hpfrec.
 
     Parameters
     ----------
     factors : int
-        How many factors.
+        Number of factors.
     shape_prior : float
-        Shape of the gamma priors of the factors (hpfrec's a and c); less than 1 makes factors sparse.
+        Shape of the gamma priors (hpfrec's a and c); below 1 makes factors sparse.
     max_iter : int
-        How many iterations; all of them are done.
+        Iterations; all are done.
     random_state : int
-        The seed of the random start, at least 0. hpfrec is given one more: for it, 0 is no seed.
+        Seed of the random start, from 0. hpfrec gets one more, as it takes 0 for no seed.
     """
 
     def __init__(
@@ -36,28 +33,21 @@ class HPF(Factors):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    model_: Any  # hpfrec's
+    model_: Any  # hpfrec's own
 
     def _learn(self, counts: sparse.csr_array) -> None:
         check_whole(factors=self.factors, max_iter=self.max_iter)
         check_number(shape_prior=self.shape_prior, above=0.0)
-        seed = self._seed()
-        model = imported("hpfrec", _WAY_OUT).HPF(
-            k=int(self.factors),
-            a=float(self.shape_prior),
-            c=float(self.shape_prior),
-            maxiter=int(self.max_iter),
-            stop_crit="maxiter",
-            check_every=None,
-            random_seed=seed,
-            reindex=False,
-            keep_data=False,
-            verbose=False,
-        )
+        seed, shape = self._seed(), float(self.shape_prior)
+        hpfrec = optional_module("hpfrec", "pip install hpfrec, which needs a C compiler")
+        model = hpfrec.HPF(
+            k=int(self.factors), a=shape, c=shape, maxiter=int(self.max_iter), stop_crit="maxiter", check_every=None,
+            random_seed=seed, reindex=False, keep_data=False, verbose=False,
+        )  # fmt: skip
         model.fit(counts.tocoo())
         if not (np.isfinite(model.Theta).all() and np.isfinite(model.Beta).all()):
             raise ValueError(
-                f"hpfrec ended with factors that are not numbers; try another random_state than {self.random_state}"
+                f"hpfrec returned factors that are not finite; try another random_state than {self.random_state}"
             )
         self.model_ = model
         self.user_factors_, self.item_factors_ = model.Theta, model.Beta

@@ -1,33 +1,39 @@
-"""The methods by name, each with the parameters to choose from."""
+"""The baselines by name, each with a grid of parameters to choose from."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from dcpf.baselines.base import Baseline
+from dcpf.baselines.base import Popularity
 from dcpf.baselines.ease import Ease
 from dcpf.baselines.hpf import HPF
-from dcpf.baselines.implicit_als import ImplicitALS
-from dcpf.baselines.implicit_bpr import ImplicitBPR
-from dcpf.baselines.item_knn import ItemKNN
-from dcpf.baselines.popularity import Popularity
+from dcpf.baselines.implicit_models import ImplicitALS, ImplicitBPR
+from dcpf.baselines.neighbors import ItemKNN
 
 
-class Method(NamedTuple):
-    """What a method is called, its class, the parameters that are tried on data put aside, and whose work it is."""
+@dataclass(frozen=True)
+class Competitor:
+    """A method with `fit` and `recommend`, and a grid of its main parameters, a good choice first."""
 
-    label: str
-    make: type[Baseline]
-    grid: list[dict[str, Any]]
-    package: str = "dcpf"
+    name: str
+    label: str  # for tables
+    make: type[Any]
+    grid: tuple[dict[str, Any], ...]
+    package: str = "dcpf"  # the package whose version its results depend on
+
+    def new(self, parameters: dict[str, Any], seed: int) -> Any:
+        """An unfitted model with these parameters."""
+        seeded = {"random_state": seed} if "random_state" in self.make().get_params() else {}
+        return self.make(**seeded | parameters)
 
 
 # Values around the best ones on plays, invoices, check-ins and words of 1,500 to 4,400 users.
-# The first of each is a fair choice where there is no time to try more.
-METHODS: dict[str, Method] = {
-    "popularity": Method("popularity", Popularity, [{}]),
-    "ease": Method(
+_METHODS = (
+    Competitor("popularity", "popularity", Popularity, ({},)),
+    Competitor(
+        "ease",
         "EASE",
         Ease,
-        [
+        (
             {"weighting": "binary", "regularization": 200.0},
             {"weighting": "log", "regularization": 200.0},
             {"weighting": "binary", "regularization": 500.0},
@@ -36,12 +42,13 @@ METHODS: dict[str, Method] = {
             {"weighting": "log", "regularization": 100.0},
             {"weighting": "binary", "regularization": 1000.0},
             {"weighting": "log", "regularization": 4000.0},
-        ],
+        ),
     ),
-    "item-knn": Method(
+    Competitor(
+        "item-knn",
         "item-kNN",
         ItemKNN,
-        [
+        (
             {"weighting": "binary", "n_neighbors": 100, "shrinkage": 20.0},
             {"weighting": "log", "n_neighbors": 100, "shrinkage": 20.0},
             {"weighting": "binary", "n_neighbors": 20, "shrinkage": 0.0},
@@ -50,12 +57,13 @@ METHODS: dict[str, Method] = {
             {"weighting": "log", "n_neighbors": 300, "shrinkage": 20.0},
             {"weighting": "binary", "n_neighbors": 10, "shrinkage": 0.0},
             {"weighting": "log", "n_neighbors": 100, "shrinkage": 0.0},
-        ],
+        ),
     ),
-    "implicit-als": Method(
+    Competitor(
+        "implicit-als",
         "implicit ALS",
         ImplicitALS,
-        [
+        (
             {"weighting": "log", "factors": 200, "alpha": 10.0, "regularization": 50.0},
             {"weighting": "binary", "factors": 200, "alpha": 10.0, "regularization": 50.0},
             {"weighting": "log", "factors": 200, "alpha": 5.0, "regularization": 25.0},
@@ -64,13 +72,14 @@ METHODS: dict[str, Method] = {
             {"weighting": "log", "factors": 200, "alpha": 2.0, "regularization": 20.0},
             {"weighting": "log", "factors": 200, "alpha": 10.0, "regularization": 100.0},
             {"weighting": "log", "factors": 100, "alpha": 10.0, "regularization": 50.0},
-        ],
+        ),
         "implicit",
     ),
-    "implicit-bpr": Method(
+    Competitor(
+        "implicit-bpr",
         "implicit BPR",
         ImplicitBPR,
-        [
+        (
             {"learning_rate": 0.01, "regularization": 0.01},
             {"learning_rate": 0.01, "regularization": 0.02},
             {"learning_rate": 0.03, "regularization": 0.03},
@@ -78,17 +87,21 @@ METHODS: dict[str, Method] = {
             {"learning_rate": 0.005, "regularization": 0.01},
             {"learning_rate": 0.01, "regularization": 0.01, "factors": 50},
             {"learning_rate": 0.01, "regularization": 0.01, "factors": 200},
-        ],
+        ),
         "implicit",
     ),
-    "hpf": Method(
+    Competitor(
+        "hpf",
         "hpfrec HPF",
         HPF,
-        [
+        (
             {"factors": 30, "shape_prior": 0.3},
             {"factors": 100, "shape_prior": 0.3},
             {"factors": 30, "shape_prior": 0.1},
-        ],
+        ),
         "hpfrec",
     ),
-}
+)
+
+METHODS: dict[str, Competitor] = {method.name: method for method in _METHODS}
+"""All baselines by name."""

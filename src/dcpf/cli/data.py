@@ -11,7 +11,7 @@ import typer
 from dcpf.cli.files import check_output, write_frames
 from dcpf.cli.options import Json, check_least
 from dcpf.cli.output import console, format_size, print_json, printable, progress_bar, table
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -102,7 +102,9 @@ def _list(*, as_json: bool) -> None:
         return
     screen = console()
     for data in DATA_SETS.values():
-        shape = f"{extent(data.paper.users, data.paper.items, data.paper.entries)}, {data.paper.share:.2%} non-zero"
+        shape = (
+            f"{shape_words(data.paper.users, data.paper.items, data.paper.entries)}, {data.paper.share:.2%} non-zero"
+        )
         screen.print(data.name, style="bold")
         screen.print(f"  {data.title}: {data.description}. In the paper {shape}.", soft_wrap=True)
         screen.print(f"  {data.original.file}", soft_wrap=True)

@@ -8,7 +8,7 @@ import typer
 
 from dcpf.cli.options import Threads, check_least
 from dcpf.cli.output import console, print_heading, table
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dcpf.elements import Element
     from dcpf.model import DCPF
-    from dcpf.simulate import Listening
+    from dcpf.simulation import Listening
 
 _SHOWN = 10  # recommendations
 _PLAYED = 6  # songs of the listener's history
@@ -69,7 +69,7 @@ def demo(
     import numpy as np
 
     from dcpf import DCPF
-    from dcpf.simulate import listening_data
+    from dcpf.simulation import listening_data
 
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
     _show_simulated(screen, truth)
@@ -98,7 +98,7 @@ def _fit(screen: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
     began = time.perf_counter()
     model.fit(truth.counts)
     screen.print(
-        f"Learned {several(model.n_components, 'component')} in {several(model.n_iter_, 'iteration')} "
+        f"Learned {plural(model.n_components, 'component')} in {plural(model.n_iter_, 'iteration')} "
         f"and {time.perf_counter() - began:.1f} seconds.\n"
     )
     return model

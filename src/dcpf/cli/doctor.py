@@ -12,7 +12,7 @@ import typer
 import dcpf
 from dcpf.cli.options import Json
 from dcpf.cli.output import console, format_size, print_json, printable
-from dcpf.wording import several
+from dcpf.text import plural
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors")
 
@@ -98,7 +98,7 @@ def _show(found: dict[str, Any]) -> None:
     screen.print(f"{'system':14} {machine['system']}")
     screen.print(f"{'cores':14} {machine['cores']}, {machine['threads used']} used")
     state = "writable" if cache["writable"] else "not writable, so every run compiles again; set NUMBA_CACHE_DIR"
-    files = several(cache["files"], "file")
+    files = plural(cache["files"], "file")
     there = f"{files}, {format_size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
     screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:

@@ -19,7 +19,7 @@ from dcpf.cli.options import (
     grouped,
 )
 from dcpf.cli.output import console, print_json, printable
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
@@ -78,22 +78,20 @@ def evaluate(
         )
     if output is not None:
         check_output(output, inputs=(file, test, history, against), endings=TABLES)
-    from dcpf import DCPF
-
     if test is None:
-        new = DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
+        new = dcpf.DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
         counts = reading.read(file)
         model, held_out = _fitted(new, counts, test_fraction, seed)
     else:
-        model, held_out = dcpf.load(file), reading.read(test)
+        model, held_out = _load(file, threads), reading.read(test)
     before = None if history is None else reading.read(history)
     from dcpf.evaluation import evaluate as judge
 
     found = judge(model, held_out, k, levels, history=before)
-    other = None if against is None else judge(dcpf.load(against), held_out, k, levels, history=before)
+    other = None if against is None else judge(_load(against, threads), held_out, k, levels, history=before)
     if output is not None:
         rows = write_frames(output, [found.per_user()])
-        console(stderr=True).print(f"Wrote {several(rows, 'row')} to {printable(output)}", soft_wrap=True)
+        console(stderr=True).print(f"Wrote {plural(rows, 'row')} to {printable(output)}", soft_wrap=True)
     _tell(model, held_out, before, found, other, as_json=json)
 
 
@@ -117,7 +115,7 @@ def _tell(
     screen = console()
     texts = [str(found), "", str(likelihood)]
     if compared is not None:
-        texts += ["", f"first: this model, second: the other, over {several(compared.users, 'user')}", str(compared)]
+        texts += ["", f"first: this model, second: the other, over {plural(compared.users, 'user')}", str(compared)]
     for line in "\n".join(texts).splitlines():
         screen.print(printable(line), soft_wrap=True)
 
@@ -126,9 +124,14 @@ def _fitted(model: "DCPF", counts: "Counts", test_fraction: float, seed: int) ->
     """The model of one part of the counts, and the other part."""
     train, test = counts.split(test_fraction, seed)
     console(stderr=True).print(
-        f"{several(test.nnz, 'count')} held out, {several(train.nnz, 'count')} to learn from", soft_wrap=True
+        f"{plural(test.nnz, 'count')} held out, {plural(train.nnz, 'count')} to learn from", soft_wrap=True
     )
     return model.fit(train), test
+
+
+def _load(path: Path, threads: int | None) -> "DCPF":
+    """The model in a file, with so many threads for its lists."""
+    return dcpf.DCPF.from_fitted(dcpf.load(path), n_jobs=threads)
 
 
 def _check_model_or_counts(file: Path, test: Path | None, history: Path | None, against: Path | None) -> None:

@@ -16,7 +16,7 @@ from dcpf.cli.output import (
     table,
     text_cell,
 )
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +69,7 @@ def _show_history(screen: "Console", why: "Explanation", n: int) -> None:
     labels = [why.catalogue.named(int(place)) for place in why.items[:n]]
     others = len(why.items) - len(labels)
     if others > 0:
-        labels.append(f"({several(others, 'other item')})")
+        labels.append(f"({plural(others, 'other item')})")
         for shown, whole in ((counts, why.counts), (sessions, why.sessions), (parts, why.parts)):
             shown.append(whole[n:].sum())
     made = table("item", "count", "read as\nsessions", "part of\nthe score", "")
@@ -94,7 +94,7 @@ def _show_components(screen: "Console", why: "Explanation", model: "FittedModel"
         made.add_row(str(k), text_cell(top), text, f"{part / why.score:.0%}")
     others = len(why.components) - len(order)
     if others > 0:
-        made.add_row("", f"({several(others, 'other component')})", texts[-2], f"{rest / why.score:.0%}")
+        made.add_row("", f"({plural(others, 'other component')})", texts[-2], f"{rest / why.score:.0%}")
     if why.excited > 0.0:
         made.add_row("", "(excited by the history)", texts[-1], f"{why.excited / why.score:.0%}")
     print_heading(screen, "By component")

@@ -35,7 +35,7 @@ from dcpf.cli.options import (
 )
 from dcpf.cli.output import console, format_number, format_size, print_json, print_note, printable
 from dcpf.cli.stopping import Stop
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts import Id
@@ -216,9 +216,9 @@ def _as_dict(model: "DCPF", output: Path, seconds: float) -> dict[str, Any]:
 def _print_summary(model: "DCPF", output: Path, seconds: float) -> None:
     """Print what was learned."""
     about, screen = model.describe(1, 1), console()
-    components = several(about.components, "component") + (" and excitation" if about.neighbors else "")
+    components = plural(about.components, "component") + (" and excitation" if about.neighbors else "")
     screen.print(
-        f"Learned {components} in {several(model.n_iter_, 'iteration')} and {seconds:.1f} seconds. {about.meaning}"
+        f"Learned {components} in {plural(model.n_iter_, 'iteration')} and {seconds:.1f} seconds. {about.meaning}"
     )
     if about.sessions_per_count is not None:
         mean = format_number(about.data["total"] / about.data["entries"])

@@ -17,7 +17,7 @@ from dcpf.cli.output import (
     table,
     text_cell,
 )
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,10 +57,10 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
     screen.print(printable(file["path"]), style="bold", soft_wrap=True)
     lines = {
         "file": f"{format_size(file['bytes'])}, format {file['format']}, written by dcpf {file['dcpf']}, {kept}",
-        "size": f"{several(about.users, 'user')} x {several(about.items, 'item')}, "
-        f"{several(about.components, 'component')}"
-        + (f", up to {several(about.neighbors, 'neighbor')} per item" if about.neighbors else ""),
-        "fitted to": f"{several(data['entries'], 'count')} up to {data['largest']:,}, total {data['total']:,}",
+        "size": f"{plural(about.users, 'user')} x {plural(about.items, 'item')}, "
+        f"{plural(about.components, 'component')}"
+        + (f", up to {plural(about.neighbors, 'neighbor')} per item" if about.neighbors else ""),
+        "fitted to": f"{plural(data['entries'], 'count')} up to {data['largest']:,}, total {data['total']:,}",
         "element": about.element + (f", {parameters}" if parameters else ""),
         "": about.meaning,
     }
@@ -81,7 +81,7 @@ def _show_model(screen: "Console", about: "Description", file: dict[str, Any]) -
 
 
 def _show_bound(screen: "Console", bounds: tuple[float, ...]) -> None:
-    print_heading(screen, f"The bound after {several(len(bounds), 'iteration')}")
+    print_heading(screen, f"The bound after {plural(len(bounds), 'iteration')}")
     screen.print(f"{format_number(bounds[0])} {sparkline(bounds)} {format_number(bounds[-1])}\n")
 
 

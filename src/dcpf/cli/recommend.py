@@ -29,7 +29,7 @@ from dcpf.cli.output import (
     ranked_table,
     rows_of,
 )
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts, Id
@@ -97,7 +97,7 @@ def recommend(
     users: list[Id] | None = list(dict.fromkeys(user)) if user else None
     if output is not None:
         rows = write_frames(output, (lists.to_frame() for lists in question.blocks(users)))
-        print_note(f"{several(rows, 'row')} written to {output}")
+        print_note(f"{plural(rows, 'row')} written to {output}")
     elif json:
         print_json([row for lists in question.blocks(users) for row in rows_of(lists.columns())])
     else:
@@ -160,7 +160,7 @@ class _Question:
         if not is_fresh and model.history is None:
             return f"User {user}"
         counts, sessions = history_of(model, user, self._history if is_fresh else None)
-        has = f"User {user} has {several(counts.nnz, 'item')}"
+        has = f"User {user} has {plural(counts.nnz, 'item')}"
         if not counts.nnz:
             return f"{has}; popular items instead"
         order = sorted(range(counts.nnz), key=lambda j: (-sessions[j], -counts.data[j]))[:_TOP]

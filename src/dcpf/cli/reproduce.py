@@ -1,7 +1,5 @@
 """dcpf reproduce: the paper's experiments on its data sets, or on any counts."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +8,11 @@ import typer
 from dcpf.cli.files import check_folder
 from dcpf.cli.options import DEFAULT_DATA, Json, Threads, TrainingData, check_least, grouped
 from dcpf.cli.output import console, print_json, print_notes, print_result_table, printable, progress_bar
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 if TYPE_CHECKING:
     from dcpf.counts import Counts
-    from dcpf.experiments.reproduce import Reproduction, Standing
+    from dcpf.paper.reproduce import Reproduction, Standing
 
 
 @grouped
@@ -67,7 +65,7 @@ def reproduce(
 ) -> None:
     """Compare the paper's models on its data or on yours, and write its tables and figures.
 
-    Can be stopped at any time: the same command goes on where it was.
+    You can stop the command at any time; the same command resumes from there.
     """
     check_least(
         components=(components, 1), starts=(starts, 1), seed=(seed, 0), max_iter=(max_iter, 1),
@@ -88,9 +86,22 @@ def reproduce(
     folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
     check_folder(folder)
     counts = _read(dataset, path, seed, reading)
-    from dcpf.experiments.reproduce import reproduce as run
+    from dcpf.paper.reproduce import reproduce as run
 
-    with _bar(folder) as watch:
+    last: list[Standing] = []
+
+    def kept() -> str:
+        fits = f"{last[0].done} of {plural(last[0].total, 'fit')}" if last else "finished fits"
+        return f"{fits} are kept in {folder}"
+
+    with progress_bar("starting (compiles when run for the first time)", None, kept) as update:
+
+        def watch(now: "Standing") -> None:
+            last[:] = [now]
+            what = _described(now)
+            line = None if now.record is None else f"{now.done}/{now.total} {what}"
+            update(now.done, description=what, line=line, total=now.total)
+
         done = run(
             counts, folder, settings, name=path.name if dataset is None else find(dataset).title, dataset=dataset,
             threads=threads, restart=restart, figures=not no_figures, watch=watch,
@@ -130,36 +141,13 @@ def _read(dataset: str | None, path: Path, seed: int, reading: TrainingData) -> 
 
         with progress_bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_original_or_prepared(dataset, path, seed, progress)
-    console(stderr=True).print(f"  {extent(*counts.shape, counts.nnz)}", soft_wrap=True)
+    console(stderr=True).print(f"  {shape_words(*counts.shape, counts.nnz)}", soft_wrap=True)
     print_notes(counts)
     return counts
 
 
-@contextmanager
-def _bar(folder: Path) -> "Iterator[Callable[[Standing], None]]":
-    """A progress bar over all fits; where there is no terminal, a line for each. An interrupt says what is kept."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    screen, last = console(stderr=True), list["Standing"]()
-    shown = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*shown, console=screen, disable=not screen.is_terminal) as progress:
-        task = progress.add_task("starting (compiles when run for the first time)", total=None)
-
-        def watch(now: "Standing") -> None:
-            last[:] = [now]
-            progress.update(task, completed=now.done, total=now.total, description=_described(now))
-            if now.record is not None and not screen.is_terminal:
-                screen.print(f"  {now.done}/{now.total} {_described(now)}", soft_wrap=True)
-
-        try:
-            yield watch
-        except KeyboardInterrupt:
-            kept = f"{last[0].done} of {several(last[0].total, 'fit')} are kept in {folder}; " if last else ""
-            raise KeyboardInterrupt(f"{kept}the same command goes on from there") from None
-
-
 def _described(now: "Standing") -> str:
-    from dcpf.wording import clock
+    from dcpf.text import clock
 
     left = "" if now.left is None else f", about {clock(now.left)} left"
     return f"{now.job}, iteration {now.iteration}  {clock(now.seconds)}{left}"

@@ -8,7 +8,7 @@ import typer
 
 from dcpf.cli.options import Model, Threads, check_least
 from dcpf.cli.output import printable
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.serve.loaded import Loaded
@@ -52,7 +52,7 @@ def serve(
     _log_to_standard_error(quiet)
 
     def ready(loaded: "Loaded", address: str) -> None:
-        about = f"{several(len(loaded.model.users_), 'user')} x {several(len(loaded.model.items_), 'item')}"
+        about = f"{plural(len(loaded.model.users_), 'user')} x {plural(len(loaded.model.items_), 'item')}"
         typer.echo(f"Serving {printable(model)} ({about}, revision {loaded.revision})\n  {address}\nCtrl-C stops it.")
         sys.stdout.flush()
         if open_page:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 LARGEST_COUNT = 2**31 - 1
 
@@ -60,11 +60,11 @@ def report(X: Any, matrix: sparse.csr_array) -> str:
     given = int(np.count_nonzero(stored))
     users = int((np.diff(matrix.indptr) == 0).sum())
     items = int(matrix.shape[1] - len(occurring(matrix.indices)))
-    parts = [f"{extent(*matrix.shape, matrix.nnz)} up to {matrix.data.max():,}"]
+    parts = [f"{shape_words(*matrix.shape, matrix.nnz)} up to {matrix.data.max():,}"]
     if given > matrix.nnz:
-        parts.append(f"{several(given - matrix.nnz, 'repeated pair')} summed")
+        parts.append(f"{plural(given - matrix.nnz, 'repeated pair')} summed")
     if users or items:
-        parts.append(f"{several(users, 'user')} and {several(items, 'item')} without any")
+        parts.append(f"{plural(users, 'user')} and {plural(items, 'item')} without any")
     return "; ".join(parts)
 
 

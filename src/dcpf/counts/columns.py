@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dcpf.counts.checks import InvalidCounts
-from dcpf.wording import several
+from dcpf.text import plural
 
 Column = str | int  # by name, or by number from 0
 
@@ -136,7 +136,7 @@ class CountColumns:
         for role in ("user", "item"):
             if role not in chosen:
                 raise InvalidCounts(
-                    f"{where}: {several(width, 'column')} and no header that is recognised, so the {role} column is "
+                    f"{where}: {plural(width, 'column')} and no header that is recognised, so the {role} column is "
                     f"not known; {role}_column= gives its number, from 0"
                 )
         return _columns(names, chosen, start="no header found (header=True if there is one); ")

@@ -13,7 +13,7 @@ from dcpf.counts.checks import InvalidCounts, Seed, count_matrix, is_table
 from dcpf.counts.events import Events
 from dcpf.counts.ids import Id, Ids
 from dcpf.counts.strings import Strings
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +38,7 @@ class Counts:
         """Counts from a `Counts`, a table in memory, or a matrix."""
         if isinstance(X, Counts):
             if X.nnz == 0 and not allow_empty:
-                raise InvalidCounts(f"no interactions: {extent(*X.shape, 0)}")
+                raise InvalidCounts(f"no interactions: {shape_words(*X.shape, 0)}")
             return X
         if is_table(X):
             return cls.from_table(X)
@@ -103,7 +103,7 @@ class Counts:
         return np.repeat(rows, np.diff(self.matrix.indptr))
 
     def __repr__(self) -> str:
-        parts = [extent(*self.shape, self.nnz)]
+        parts = [shape_words(*self.shape, self.nnz)]
         if self.nnz:
             parts[0] += f" up to {self.matrix.data.max():,}"
         if self.names is not None:

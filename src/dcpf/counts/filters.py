@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts.checks import InvalidCounts, Seed, generator, whole_number
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
@@ -38,7 +38,7 @@ def at_least(counts: "Counts", min_per_user: int, min_per_item: int, repeat: boo
     if dropped == (0, 0):
         return counts
     note = (
-        f"{several(dropped[0], 'user')} and {several(dropped[1], 'item')} dropped: fewer than {min_per_user:,} "
+        f"{plural(dropped[0], 'user')} and {plural(dropped[1], 'item')} dropped: fewer than {min_per_user:,} "
         f"interactions of a user or {min_per_item:,} of an item"
     )
     kept = counts.select(np.flatnonzero(users), np.flatnonzero(items))
@@ -62,7 +62,7 @@ def capped(counts: "Counts", largest: int) -> "Counts":
         before -= np.repeat(before[events.starts[:-1]], np.diff(events.starts))
         cut = np.minimum(events.counts, largest - before)
         events = replace(events, counts=np.maximum(cut, 0)).only(cut > 0)
-    note = f"{several(above, 'count')} above {largest:,} cut to it"
+    note = f"{plural(above, 'count')} above {largest:,} cut to it"
     capped_ = counts.with_data(np.minimum(counts.matrix.data, largest), events)
     return replace(capped_, notes=(*counts.notes, note))
 

@@ -16,7 +16,7 @@ from dcpf.counts.events import Events
 from dcpf.counts.ids import Ids
 from dcpf.counts.spill import Triplets, canonical
 from dcpf.counts.values import Fault, TimeColumn, read_counts_column
-from dcpf.wording import several
+from dcpf.text import plural
 
 
 class RowRef(NamedTuple):
@@ -71,7 +71,7 @@ class BadRows:
             )
 
     def _skipped(self) -> str:
-        return f"{several(self.number, 'bad line')} skipped"
+        return f"{plural(self.number, 'bad line')} skipped"
 
 
 class CountsBuilder:
@@ -145,7 +145,7 @@ class CountsBuilder:
         if not n_rows:
             if not self._zeros:
                 self._bad.check_left(self._where)
-            zeros = f"{several(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
+            zeros = f"{plural(self._zeros, 'count')}, all 0" if self._zeros else "there are no rows with a count"
             raise InvalidCounts(f"{self._where}: no interactions: {zeros}; at least one must be positive")
         users, user_positions = self._finish_ids("user")
         items, item_positions = self._finish_ids("item")
@@ -159,8 +159,8 @@ class CountsBuilder:
         check_sums(matrix, users, items, f"{self._where}: ")
         repeated = n_rows - matrix.nnz
         notes_ = [*notes, *self._notes, *self._bad.notes()]
-        notes_ += [f"{several(repeated, 'repeated pair')} summed"] if repeated else []
-        notes_ += [f"{several(self._zeros, 'zero count')} left out"] if self._zeros else []
+        notes_ += [f"{plural(repeated, 'repeated pair')} summed"] if repeated else []
+        notes_ += [f"{plural(self._zeros, 'zero count')} left out"] if self._zeros else []
         return Counts(matrix, users, items, events=events, notes=tuple(notes_))
 
     def _read_counts(self, frame: pl.DataFrame) -> tuple[NDArray[np.int32], list[Fault]]:

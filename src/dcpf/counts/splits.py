@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.counts.checks import InvalidCounts, Seed, generator, whole_number
-from dcpf.wording import several
+from dcpf.text import plural
 
 if TYPE_CHECKING:
     from dcpf.counts.counts import Counts
@@ -22,7 +22,7 @@ def split_entries(counts: "Counts", test_fraction: float, seed: Seed) -> tuple["
     test_fraction = _fraction("test_fraction", test_fraction)
     rng = generator(seed)
     if counts.nnz < 2:
-        raise InvalidCounts(f"{several(counts.nnz, 'count')} cannot be split into two parts: at least 2 are needed")
+        raise InvalidCounts(f"{plural(counts.nnz, 'count')} cannot be split into two parts: at least 2 are needed")
     tested = np.zeros(counts.nnz, dtype=np.bool_)
     tested[rng.choice(counts.nnz, _share(counts.nnz, test_fraction), replace=False, shuffle=False)] = True
     return counts.keep(~tested), counts.keep(tested)

@@ -35,7 +35,7 @@ from dcpf.ranking.lists import Catalogue
 from dcpf.readers.names import read_names
 from dcpf.readers.read import with_names
 from dcpf.store.checkpoint import MORE
-from dcpf.wording import extent, several
+from dcpf.text import plural, shape_words
 
 Address = str | os.PathLike[str]
 _BYTES_OF_ENTRY = 16  # in memory, as a model has it
@@ -167,7 +167,7 @@ def _check_size(manifest: Manifest, model: DCPF, *, elsewhere: bool) -> None:
     needed = manifest.users * model._size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
     if not elsewhere and needed > memory.memory():
         raise ValueError(
-            f"the model of {several(manifest.users, 'user')} with {several(manifest.entries, 'count')} takes "
+            f"the model of {plural(manifest.users, 'user')} with {plural(manifest.entries, 'count')} takes "
             f"{needed / 1e9:.1f} GB on this machine, which has {memory.memory() / 1e9:.1f}; pass user_factors, a "
             "folder for the workers to write to"
         )
@@ -197,8 +197,8 @@ def _shelf(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folder]:
 
 def _told(manifest: Manifest, engine: Engine) -> str:
     return (
-        f"{extent(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
-        f"{several(len(manifest.blocks), 'block')} on {several(len(engine.workers()), 'worker')}"
+        f"{shape_words(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
+        f"{plural(len(manifest.blocks), 'block')} on {plural(len(engine.workers()), 'worker')}"
     )
 
 

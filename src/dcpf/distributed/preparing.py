@@ -34,7 +34,7 @@ from dcpf.distributed.storage import Fetched, Folder
 from dcpf.inference.data import BLOCK_ENTRIES, distinct
 from dcpf.readers import read_counts
 from dcpf.readers.parquet import ENDINGS
-from dcpf.wording import several
+from dcpf.text import plural
 
 _SAMPLES = 1000  # users of a file that stand for all of them when ranges are chosen
 _LARGEST = 2**31 - 1
@@ -81,7 +81,7 @@ def prepare(
         )
     shelf.check_unused(folder)
     folder.remove()
-    say(f"Preparing {several(len(files), 'file')} of {data} in {prepared}")
+    say(f"Preparing {plural(len(files), 'file')} of {data} in {prepared}")
     draft = folder / "draft"
     calls = [(address, draft.address, number) for number, (address, _) in enumerate(files)]
     facts: list[_FileFacts] = engine.each(_order_file, calls, columns)

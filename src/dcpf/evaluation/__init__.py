@@ -1,6 +1,6 @@
-"""How well a model ranks and predicts what it has not seen. Takes anything that can recommend.
+"""How well a model ranks and predicts held-out counts, and lists of fits by which models and settings are chosen.
 
-May import model and the rooms below it.
+`evaluate` takes anything that can recommend. Imports baselines, model and the rooms below.
 """
 
 from dcpf.evaluation.judging import evaluate

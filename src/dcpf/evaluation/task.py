@@ -1,4 +1,4 @@
-"""What is judged: whom to recommend to, what they should be offered, what they have already."""
+"""The task of an evaluation: the users, their relevant items, and the items that they already have."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,27 +8,27 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.counts import Counts, Ids, InvalidCounts
-from dcpf.model.fitted import has_ids
+from dcpf.model.checks import has_ids
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Task:
-    """Users with something to find. `test` and `seen` have a row for each of them."""
+class RankingTask:
+    """Users with test counts. `test` and `seen` have a row for each of them."""
 
     users: Ids
-    items: Ids  # that the model can list
-    test: sparse.csr_array  # to be found; columns after those of `items` are what the model does not know
-    seen: sparse.csr_array | None  # what they have already, if that is known
-    history: Counts | None  # the same, if the model is to be given it
-    popularity: Floats | None  # the share of the users of the fit who have each item, if that is known
-    knows_catalogue: bool  # whether `items` are all items, and not only those of the test counts
+    items: Ids  # the items that the model can list
+    test: sparse.csr_array  # the columns after those of `items` are items that the model does not know
+    seen: sparse.csr_array | None  # the counts that they already have, if known
+    history: Counts | None  # the same, if the model is asked with a history
+    popularity: Floats | None  # the share of the users of the fit who have each item, if known
+    knows_catalogue: bool  # whether `items` are all items, not only those of the test counts
     notes: tuple[str, ...]
 
 
-def task(model: Any, test: Any, history: Any = None) -> Task:
-    """Bring test counts, and histories if there are any, together with what a model knows."""
+def ranking_task(model: Any, test: Any, history: Any = None) -> RankingTask:
+    """Test counts, and histories if given, in the rows and columns of a model."""
     counts, before, notes = with_ids(model, test, history)
     known = before.users if before is not None else getattr(model, "users_", None)
     rows = np.flatnonzero(np.diff(counts.matrix.indptr) > 0)
@@ -59,14 +59,14 @@ def task(model: Any, test: Any, history: Any = None) -> Task:
             users, matrix, seen = users.take(stay), matrix[stay], seen[stay]
     if len(users) == 0:
         raise InvalidCounts(
-            "there is nothing to judge: all test counts are of items that the users had before; give counts that the "
-            "model was not fitted to"
+            "there is nothing to judge: all test counts are of items that the users already had; give counts that "
+            "the model was not fitted to"
         )
-    return Task(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
+    return RankingTask(users, items, matrix, seen, before, _popularity(model), knows_catalogue, tuple(notes))
 
 
 def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None, list[str]]:
-    """Both as counts with ids, and what was left out: items of the history that the model does not know."""
+    """Both as counts with ids, and notes on items of the history that the model does not know."""
     if history is not None and has_ids(history) != has_ids(test):
         raise TypeError("test and history must both have ids, as Counts and tables do, or both be matrices")
     counts, before = Counts.of(test), None if history is None else Counts.of(history, allow_empty=True)
@@ -82,7 +82,7 @@ def with_ids(model: Any, test: Any, history: Any) -> tuple[Counts, Counts | None
 
 
 def _named_by_model(model: Any, counts: Counts, before: Counts | None) -> tuple[Counts, Counts | None]:
-    """A matrix has the columns of the model, and the rows of the history if there is one, else of the model."""
+    """Ids for matrices: columns are those of the model; rows those of the history if given, else of the model."""
     items, users = getattr(model, "items_", None), getattr(model, "users_", None)
     _check_as_many("columns", counts.items, "model", items)
     if before is None:
@@ -103,7 +103,7 @@ def _check_as_many(what: str, given: Ids, of: str, known: object) -> None:
 
 
 def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:
-    """A matrix with the columns of `items`, then those of unknown items; and how many entries the latter have."""
+    """A matrix with the columns of `items`, then of unknown items; and the number of entries of the latter."""
     if given == items:
         return matrix, 0
     places = items.find_all(given)
@@ -115,8 +115,14 @@ def with_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[spar
     return moved, int((moved.indices >= len(items)).sum())
 
 
+def with_known_columns(matrix: sparse.csr_array, given: Ids, items: Ids) -> tuple[sparse.csr_array, int]:
+    """A matrix with the columns of `items` only, and the number of entries left out."""
+    matrix, unknown = with_columns(matrix, given, items)
+    return (without(matrix, matrix.indices >= len(items))[:, : len(items)] if unknown else matrix), unknown
+
+
 def seen_by(model: Any, before: Counts | None, users: Ids, items: Ids) -> sparse.csr_array | None:
-    """What these users have already, in the columns of `items`."""
+    """The counts that these users already have, in the columns of `items`."""
     if before is not None:
         return with_columns(before.matrix[before.users.positions(users, "user")], before.items, items)[0]
     history: sparse.csr_array | None = getattr(model, "history_", None)
@@ -127,7 +133,7 @@ def seen_by(model: Any, before: Counts | None, users: Ids, items: Ids) -> sparse
 
 
 def stored_in(matrix: sparse.csr_array, other: sparse.csr_array) -> NDArray[np.bool_]:
-    """Whether each entry of a canonical matrix is one of another canonical matrix with as many rows."""
+    """Whether each entry of a canonical matrix is also stored in another one with as many rows."""
     width = max(matrix.shape[1], other.shape[1])
     keys, others = (
         np.repeat(np.arange(one.shape[0], dtype=np.int64) * width, np.diff(one.indptr)) + one.indices
@@ -138,7 +144,7 @@ def stored_in(matrix: sparse.csr_array, other: sparse.csr_array) -> NDArray[np.b
 
 
 def without(matrix: sparse.csr_array, entries: NDArray[np.bool_]) -> sparse.csr_array:
-    """A matrix without those of its entries where this is true."""
+    """A matrix without the marked entries."""
     kept = np.flatnonzero(~entries)
     indptr = np.searchsorted(kept, matrix.indptr)
     return sparse.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

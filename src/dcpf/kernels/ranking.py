@@ -7,7 +7,7 @@ Items lie in tiles of WIDTH that are alike. The peak of a tile has the largest o
 monotone, so the peak's own score, plus the largest of the sparse sums in the tile, is never below a score in it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +177,7 @@ def dense_scores(w: Doubles, tile: Floats, out: Doubles) -> None:
 
 
 @unfused_step
-def worse(score: float, item: int, than: float, other: int) -> bool:
+def worse(score: float, item: Any, than: float, other: Any) -> bool:
     """Whether an item comes after another one in a list."""
     return score < than or (score == than and item > other)
 

@@ -18,7 +18,7 @@ from dcpf.inference.vbem import Point, State
 from dcpf.model.packing import pack, register, unpack
 from dcpf.parts import Part
 from dcpf.store import CheckpointFolder, ModelFormatError
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 EVERY_ITERATIONS, EVERY_SECONDS = 10, 60.0
 
@@ -195,7 +195,7 @@ def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str
             digest.update(np.ascontiguousarray(array, dtype=np.float64).data)
         facts["init"] = f"arrays of checksum {digest.hexdigest()}"
     facts["data"] = (
-        f"{extent(data['users'], data['items'], data['entries'])} that sum to {data['total']:,}, "
+        f"{shape_words(data['users'], data['items'], data['entries'])} that sum to {data['total']:,}, "
         f"checksum {data['checksum']}"
     )
     facts["warm_start"] = bool(parameters["warm_start"])

@@ -15,7 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import everyone
-from dcpf.wording import extent as shape_words
+from dcpf.text import shape_words
 
 Doubles = NDArray[np.float64]
 

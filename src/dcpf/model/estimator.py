@@ -32,7 +32,7 @@ from dcpf.model.sessions import training_counts
 from dcpf.model.sklearn_contract import CountTransformer
 from dcpf.parts import Learning, kinds
 from dcpf.progress import Iteration, ProgressBar
-from dcpf.wording import several
+from dcpf.text import plural
 
 Floats = NDArray[np.floating]
 P = ParamSpec("P")
@@ -205,7 +205,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         counts = self._with_known_names(Counts.of(X))
         matrix, described = counts.matrix, describe_data(counts.matrix)
         if self.n_components > min(matrix.shape):
-            fewer = several(min(matrix.shape), "user" if matrix.shape[0] <= matrix.shape[1] else "item")
+            fewer = plural(min(matrix.shape), "user" if matrix.shape[0] <= matrix.shape[1] else "item")
             warn_caller(f"n_components={self.n_components} is more than {fewer} can tell apart")
         checkpoint = Checkpoint.of(self.get_params(deep=False), described)
         data, start = Data.from_matrix(matrix), None

@@ -304,6 +304,18 @@ class FittedModel:
         save(self, path, history=history)
 
 
+def fitted_of(model: Any) -> FittedModel:
+    """A fitted model itself, or that of an estimator, which must have been fitted."""
+    if isinstance(model, FittedModel):
+        return model
+    if not hasattr(model, "fitted_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+    found: FittedModel = model.fitted_
+    return found
+
+
 def describe_data(matrix: sparse.csr_array) -> dict[str, Any]:
     """What training counts are: sizes, and a checksum to recognise them by."""
     digest, piece = hashlib.blake2b(digest_size=16), 2**20

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from dcpf.counts import Counts
-from dcpf.counts.checks import whole_number
+from dcpf.counts.checks import Seed, whole_number
 from dcpf.counts.filters import sample
-from dcpf.counts.checks import Seed
 from dcpf.paper.original_file import Original
 from dcpf.paper.originals import LASTFM, NIPS, TASTE_PROFILE
 from dcpf.readers import read_counts
-from dcpf.wording import extent
+from dcpf.text import shape_words
 
 _PREPARED = (b"PAR1", b"user,item,")  # the first bytes of Parquet, and of a CSV file from `dcpf data`
 
@@ -135,7 +134,7 @@ def read(
     if not whole and (n_users or n_items):
         counts = sample(counts, n_users, n_items, seed).filter(per_user, per_item, repeat=False)
     paper = data.paper
-    note = f"in the paper: {extent(paper.users, paper.items, paper.entries)}"
+    note = f"in the paper: {shape_words(paper.users, paper.items, paper.entries)}"
     return replace(counts, notes=(*counts.notes, note))
 
 

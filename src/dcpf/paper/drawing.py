@@ -1,21 +1,18 @@
 """The figures of a run, drawn from the models of its first starts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dcpf.evaluation.predictive import predictive_check
 from dcpf.model import load
 from dcpf.paper import figures, protocol
+from dcpf.paper.fitting import JobRunner
 from dcpf.paper.protocol import MODELS
 from dcpf.paper.tables import Results
-
-if TYPE_CHECKING:
-    from dcpf.experiments.running import Bench
 
 _ENDINGS = (".png", ".svg")
 
 
-def draw_all(folder: Path, results: Results, bench: "Bench") -> tuple[list[Path], list[str]]:
+def draw_all(folder: Path, results: Results, runner: JobRunner) -> tuple[list[Path], list[str]]:
     """Draw each figure and return the files; if there are none, return why, and how to get them."""
     try:
         figures.need_matplotlib()
@@ -24,7 +21,7 @@ def draw_all(folder: Path, results: Results, bench: "Bench") -> tuple[list[Path]
     name, seed = results.name, results.protocol.seed
     models, traces = {}, {}
     for model in MODELS:
-        path = bench.model_of(protocol.job(results.protocol, model, 0))
+        path = runner.model_of(protocol.job(results.protocol, model, 0))
         assert path is not None  # all first starts are kept
         models[model.label] = load(path)
         first = results.of(model)[0]
@@ -36,7 +33,7 @@ def draw_all(folder: Path, results: Results, bench: "Bench") -> tuple[list[Path]
     drawn = {
         "predictive_check": figures.predictive_check(checks, title=name),
         "distortion": figures.distortion(curves, title=name),
-        "elements": figures.element_laws(model.element_ for model in models.values() if model.element_.limit is None),
+        "elements": figures.element_laws(model.element for model in models.values() if model.element.limit is None),
     }
     if traces:
         drawn["bound_against_time"] = figures.bound_against_time(traces, title=name)

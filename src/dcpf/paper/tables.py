@@ -4,15 +4,12 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dcpf.evaluation.result_table import Cell, ResultTable
 from dcpf.paper import protocol, published
 from dcpf.paper.data_sets import DATA_SETS, DataSummary
+from dcpf.paper.fitting import FitRecord
 from dcpf.paper.protocol import MODELS, Job, PaperModel, Protocol
-
-if TYPE_CHECKING:
-    from dcpf.experiments.journal import Record
 
 OPTIONAL = ("grid", "choice")  # tables of runs with a search
 
@@ -27,14 +24,14 @@ class Results:
     data: DataSummary  # before the split
     dataset: str | None  # name of the paper's data set, if it is one
     protocol: Protocol
-    records: Mapping[Job, "Record"]
+    records: Mapping[Job, FitRecord]
 
     @property
     def of_paper(self) -> DataSummary | None:
         """The paper's summary of the data, if it is one of its sets."""
         return None if self.dataset is None else DATA_SETS[self.dataset].paper
 
-    def of(self, model: PaperModel, p: float | None = None, at: Protocol | None = None) -> list["Record"]:
+    def of(self, model: PaperModel, p: float | None = None, at: Protocol | None = None) -> list[FitRecord]:
         """One record for each start."""
         at = at or self.protocol
         return [self.records[protocol.job(at, model, start, p)] for start in range(at.starts)]

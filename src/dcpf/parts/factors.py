@@ -185,7 +185,7 @@ class MetFactors(Met):
         return UserSide(means, no_sparse(len(means), 0))
 
     @cached_property
-    def session_side(self) -> UserSide:  # type: ignore[override]
+    def session_side(self) -> UserSide:
         """exp(E[log w])."""
         if self.column_rate.ndim == 1:
             mean = GammaPosterior(self.shape, self.row_rate, self.column_rate).geometric_mean

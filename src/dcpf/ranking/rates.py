@@ -70,7 +70,8 @@ def joined_items(sides: Sequence[ItemSide]) -> ItemSide:
 
 def no_sparse(rows: int, columns: int) -> "sparse.csr_array[Any, tuple[int, int]]":
     """X, or S, of a part that has none."""
-    return sparse.csr_array(np.empty((rows, columns), np.float32))
+    none = np.empty(0, np.int32)
+    return sparse.csr_array((none.astype(np.float32), none, np.zeros(rows + 1, np.int32)), shape=(rows, columns))
 
 
 def _times(values: Floats, weight: float) -> Floats:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dcpf.counts import InvalidCounts
 from dcpf.counts.rows import BadRows, RowRef, Rows
-from dcpf.wording import several
+from dcpf.text import plural
 
 BLOCK = 2**24  # bytes read at a time; a block of line ends alone takes some tens of times as much in memory
 LONGEST_RECORD = 2**17  # bytes; a quote that is not closed must not swallow the file
@@ -101,7 +101,7 @@ class TextRows:
         for record in records:
             wrong, kind = record.wrong, "broken text"
             if wrong is None and len(record.fields) != layout.width:
-                fields = several(len(record.fields), "field")
+                fields = plural(len(record.fields), "field")
                 wrong, kind = f"{fields} where {layout.width} are expected", "too few or too many fields"
                 records.resume_after_first_line(record)
             if wrong is None:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcpf.elements import Element, Geometric, Logarithmic, Raw, ShiftedNegativeBinomial, ZeroTruncatedPoisson
-from dcpf.evaluation.check import Check
-from dcpf.model import DCPF
+from dcpf.evaluation.predictive import Check
+from dcpf.model import DCPF, FittedModel
+from dcpf.model.fitted import fitted_of
 from dcpf.paper.figures.style import FAINT, INK, label, lines, panels, styled, whole_numbers
 
 if TYPE_CHECKING:
@@ -95,16 +96,17 @@ def per_count(counts: NDArray[np.int64], entries: NDArray[np.number]) -> tuple[F
     return positions[filled], (total / np.diff(starts))[filled]
 
 
-def sessions_by_count(model: DCPF) -> tuple[Floats, Floats]:
+def sessions_by_count(model: DCPF | FittedModel) -> tuple[Floats, Floats]:
     """(counts, E[n] behind them): how a model reads the counts that it was fitted to.
 
     A count means more sessions where user and item have more in common. So this is the mean over all entries with
     that count, not the element's value at one rate. Large counts are rare, and are pooled: each point is the mean
     count and the mean sessions of at least 20 entries, if there are as many.
     """
-    if model.history_ is None:
+    fitted = fitted_of(model)
+    if fitted.history is None:
         raise ValueError("the model was saved without its training counts: fit it again, or save it with them")
-    counts, sessions = model.history_.data, model.sessions().data
+    counts, sessions = fitted.history.data, fitted.sessions().data
     starts = bin_starts(int(counts.max()))
     sums = np.stack([_bin_sums(counts, weights, starts) for weights in (np.ones(len(counts)), counts, sessions)])
     points = [np.zeros(3)]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcpf.experiments.tuned import LABELS, by_value, spelt
-from dcpf.experiments.tuning import Trial, Tuned
+from dcpf.evaluation.trials import LABELS, Trial, Tuned, spelt
 from dcpf.paper.figures.style import FAINT, INK, label, lines, panels, styled
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def what_mattered(tuned: Tuned, *, title: str | None = None) -> "Figure":
     foot = max(scores[0], min(middle, default) - 2.0 * (top - middle) - 0.01 * top)
     margin = 0.06 * (top - foot) or 0.01
     with styled():
-        parameters = by_value(tuned)
+        parameters = tuned.by_value()
         figure, all_axes = panels(len(parameters), 2.1 * len(parameters), 2.8)
         for axes, (name, best) in zip(all_axes, parameters.items(), strict=True):
             _draw_trials(axes, name, list(best), tuned.trials, foot)

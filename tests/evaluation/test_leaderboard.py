@@ -1,12 +1,6 @@
-"""Contenders on the same counts: chosen settings, kept results, plain words."""
+"""Competitors on the same counts: chosen parameters, kept results, plain words."""
 
 import importlib.metadata
-import os
-import signal
-import sys
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +10,22 @@ import pytest
 import dcpf
 from dcpf import Counts
 from dcpf.baselines.ease import Ease
+from dcpf.evaluation import leaderboard as module
+from dcpf.evaluation.leaderboard import (
+    COMPETITORS,
+    Attempt,
+    Board,
+    BoardRules,
+    Entry,
+    Round,
+    fit_and_judge,
+    leaderboard,
+    standings,
+    verdict,
+)
 from dcpf.evaluation.result_table import to_markdown
-from dcpf.experiments import leaderboard as module
-from dcpf.experiments.contenders import CONTENDERS
-from dcpf.experiments.leaderboard import Board, Entry, Rules, leaderboard
-from dcpf.experiments.standings import standings, verdict
-from dcpf.experiments.worker import Round, Worker
-from dcpf.simulate import listening_data
+from dcpf.evaluation.runs import Worker
+from dcpf.simulation import listening_data
 
 NAMES = ("popularity", "ease")
 
@@ -40,29 +43,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def board(counts: Counts, folder: Path) -> Board:
-    return leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES))
+    return leaderboard(counts, folder, "songs", BoardRules(k=10, names=NAMES))
 
 
-def entry(name: str, values: list[list[float | None]], **changed) -> Entry:
-    made = {"settings": {}, "attempts": (), "fit_seconds": 1.0, "rank_seconds": 0.1, "memory": 2_000_000}
-    return Entry(name=name, ndcg=tuple(map(tuple, values)), **made | changed)
+def entry(name: str, values: list[list[float | None]], parameters: dict[str, Any] | None = None) -> Entry:
+    final = Attempt(parameters or {}, True, 0.5, 1.0, 0.1, 2_000_000, tuple(map(tuple, values)))
+    return Entry(name, final=final)
 
 
 def test_scores_are_those_of_the_chosen_settings_on_all_training_counts(board: Board, counts: Counts) -> None:
     train, test = counts.split(0.2, 0)
     ease = board.entries[1]
-    expected = dcpf.evaluate(Ease(**ease.settings).fit(train), test, 10)
+    expected = dcpf.evaluate(Ease(**ease.parameters).fit(train), test, 10)
     assert ease.means == pytest.approx([expected.mean("ndcg", one) for one in (0, 1, 2, 5)])
 
 
 def test_settings_are_chosen_without_the_test_counts(board: Board, counts: Counts) -> None:
     part, aside = counts.split(0.2, 0)[0].split(0.2, 1)
     ease = board.entries[1]
-    assert [one.settings for one in ease.attempts] == list(CONTENDERS["ease"].grid)
+    assert [one.parameters for one in ease.attempts] == list(COMPETITORS["ease"].grid)
     for one in ease.attempts[:2]:
-        found = dcpf.evaluate(Ease(**one.settings).fit(part), aside, 10)
-        assert one.ndcg == pytest.approx(np.mean([found.mean("ndcg", s) for s in (0, 1, 2, 5)]))
-    assert ease.settings == max(ease.attempts, key=lambda one: one.ndcg).settings
+        found = dcpf.evaluate(Ease(**one.parameters).fit(part), aside, 10)
+        assert one.score == pytest.approx(np.mean([found.mean("ndcg", s) for s in (0, 1, 2, 5)]))
+    assert ease.parameters == max(ease.attempts, key=lambda one: one.score).parameters
 
 
 def test_what_is_done_is_kept_and_not_done_again(
@@ -71,15 +74,17 @@ def test_what_is_done_is_kept_and_not_done_again(
     def not_again(*_: object) -> None:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(module, "_take_part", not_again)
-    assert leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES)) == board
+    monkeypatch.setattr(module, "Worker", not_again)
+    assert leaderboard(counts, folder, "songs", BoardRules(k=10, names=NAMES)) == board
 
 
 def test_results_of_other_data_or_rules_are_refused(board: Board, counts: Counts, folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"popularity.json was made with other k; choose another folder"):
-        leaderboard(counts, folder, "songs", Rules(k=5, names=NAMES))
-    with pytest.raises(ValueError, match="made with other data"):
-        leaderboard(counts.cap(1), folder, "songs", Rules(k=10, names=NAMES))
+    with pytest.raises(
+        ValueError, match=r"popularity.jsonl holds results of another run: k 10 there, 5 here; choose another folder"
+    ):
+        leaderboard(counts, folder, "songs", BoardRules(k=5, names=NAMES))
+    with pytest.raises(ValueError, match="results of another run: other data; choose"):
+        leaderboard(counts.cap(1), folder, "songs", BoardRules(k=10, names=NAMES))
 
 
 def test_results_depend_on_the_version_of_their_own_package(
@@ -87,20 +92,20 @@ def test_results_depend_on_the_version_of_their_own_package(
 ) -> None:
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda one: "9.9" if one == "implicit" else version(one))
-    assert leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES)) == board
+    assert leaderboard(counts, folder, "songs", BoardRules(k=10, names=NAMES)) == board
     monkeypatch.setattr(importlib.metadata, "version", lambda one: "9.9")
-    with pytest.raises(ValueError, match="made with other versions"):
-        leaderboard(counts, folder, "songs", Rules(k=10, names=NAMES))
+    with pytest.raises(ValueError, match=r"results of another run: versions .*'9.9'.* here; choose"):
+        leaderboard(counts, folder, "songs", BoardRules(k=10, names=NAMES))
 
 
-def test_every_contender_can_be_made_with_each_of_its_settings() -> None:
-    for contender in CONTENDERS.values():
-        assert contender.grid
-        for settings in contender.grid:
-            made = contender.new(settings, 7).get_params()
+def test_every_competitor_can_be_made_with_each_of_its_settings() -> None:
+    for competitor in COMPETITORS.values():
+        assert competitor.grid
+        for settings in competitor.grid:
+            made = competitor.new(settings, 7).get_params()
             assert made.items() >= settings.items()
             assert made.get("random_state", 7) == 7
-    assert next(iter(CONTENDERS.values())).ours
+    assert next(iter(COMPETITORS.values())).make is dcpf.DCPF
 
 
 class Broken:
@@ -115,9 +120,9 @@ class Broken:
     def __exit__(self, *_: object) -> None:
         self._real.__exit__(None, None, None)
 
-    def try_out(self, name: str, settings: dict) -> object:
-        if name == "popularity" or settings == CONTENDERS["ease"].grid[2]:
-            return self._real.try_out(name, settings)
+    def call(self, function: Any, name: str, parameters: dict[str, Any], final: bool) -> Attempt:
+        if name == "popularity" or parameters == COMPETITORS["ease"].grid[2]:
+            return self._real.call(function, name, parameters, final)
         if name == "ease":
             raise RuntimeError("NaN in factors")
         raise ImportError("no such package; pip install it")
@@ -126,12 +131,12 @@ class Broken:
 def test_a_peer_that_cannot_take_part_says_why_and_may_try_again(
     counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules = Rules(k=10, names=("popularity", "item-knn"))
+    rules = BoardRules(k=10, names=("popularity", "item-knn"))
     with monkeypatch.context() as patched:
         patched.setattr(module, "Worker", Broken)
         found = leaderboard(counts, tmp_path, "songs", rules)
         with pytest.raises(ImportError):
-            leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("raw",)))  # ours must run
+            leaderboard(counts, tmp_path, "songs", BoardRules(k=10, names=("raw",)))  # ours must run
     assert found.entries[1].refused == "no such package; pip install it"
     assert "item-kNN was not run: no such package; pip install it" in verdict(found)
     assert leaderboard(counts, tmp_path, "songs", rules).entries[1].refused == ""
@@ -141,9 +146,9 @@ def test_a_setting_that_fails_is_not_chosen_and_not_the_end(
     counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "Worker", Broken)
-    ease = leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("ease",))).entries[0]
-    assert ease.settings == CONTENDERS["ease"].grid[2]
-    assert [one.failed for one in ease.attempts].count("NaN in factors") == len(CONTENDERS["ease"].grid) - 1
+    ease = leaderboard(counts, tmp_path, "songs", BoardRules(k=10, names=("ease",))).entries[0]
+    assert ease.parameters == COMPETITORS["ease"].grid[2]
+    assert [one.failed for one in ease.attempts].count("NaN in factors") == len(COMPETITORS["ease"].grid) - 1
 
 
 def test_settings_that_were_tried_are_kept_when_a_run_is_stopped(
@@ -153,7 +158,7 @@ def test_settings_that_were_tried_are_kept_when_a_run_is_stopped(
         if tried == 3:
             raise KeyboardInterrupt
 
-    rules = Rules(k=10, names=("ease",))
+    rules = BoardRules(k=10, names=("ease",))
     with pytest.raises(KeyboardInterrupt):
         leaderboard(counts, tmp_path, "songs", rules, watch=stop)
     begun: list[int] = []
@@ -161,61 +166,34 @@ def test_settings_that_were_tried_are_kept_when_a_run_is_stopped(
     assert begun == [3, 4, 5, 6, 7, 8]
 
 
+def test_a_score_without_relevant_items_comes_back_and_is_never_the_best(counts: Counts, tmp_path: Path) -> None:
+    rules = BoardRules(k=10, thresholds=(10**6,), names=("ease",))
+    first = leaderboard(counts, tmp_path, "songs", rules).entries[0]
+    again = leaderboard(counts, tmp_path, "songs", rules).entries[0]
+    assert np.isnan([one.score for one in (*first.attempts, *again.attempts)]).all()
+    assert first.parameters == again.parameters == COMPETITORS["ease"].grid[0]
+
+
 def test_a_damaged_file_is_named(counts: Counts, tmp_path: Path) -> None:
     (tmp_path / "songs").mkdir()
-    (tmp_path / "songs" / "popularity.json").write_text("{")
-    with pytest.raises(ValueError, match=r"popularity.json is not what a run writes .*; remove it"):
-        leaderboard(counts, tmp_path, "songs", Rules(k=10, names=("popularity",)))
+    (tmp_path / "songs" / "popularity.jsonl").write_text("{\n")
+    with pytest.raises(ValueError, match=r"popularity.jsonl, line 1: not what a run writes .*, or remove it"):
+        leaderboard(counts, tmp_path, "songs", BoardRules(k=10, names=("popularity",)))
 
 
 def test_an_unknown_method_is_named(counts: Counts, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown method 'esae': choose of dcpf, shifted-nb, .*ease"):
-        leaderboard(counts, tmp_path, "songs", Rules(names=("esae",)))
+    with pytest.raises(ValueError, match=r"unknown method 'esae': choose one of dcpf, shifted-nb, .*ease"):
+        leaderboard(counts, tmp_path, "songs", BoardRules(names=("esae",)))
 
 
 def test_a_worker_measures_memory_that_a_fit_takes() -> None:
     rng = np.random.default_rng(0)
     wide = Counts.from_matrix(rng.poisson(0.05, size=(60, 1500)) + np.eye(60, 1500, dtype=np.int64))
     train, test = wide.split(0.2, 0)
-    with Worker(Round(train, test, 10, (0,), 0)) as worker:
-        trial = worker.try_out("ease", {"regularization": 10.0})
-    assert trial.memory > 0.8 * 8 * 1500**2  # the inverse
-    assert trial.fit_seconds > 0.0
-
-
-def test_an_interrupt_ends_a_worker_at_once_which_never_heard_of_it(counts: Counts) -> None:
-    before, given = active_children(), Round(*counts.split(0.2, 0), 10, (0,), 0)
-    with pytest.raises(KeyboardInterrupt), Worker(given) as worker:
-        worker.try_out("popularity", {})
-        heard = worker._pool.submit(signal.getsignal, signal.SIGINT).result()
-        worker._pool.submit(time.sleep, 60)  # a fit that has long to go
-        raise KeyboardInterrupt
-    assert heard == signal.SIG_IGN
-    assert active_children() == before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there signals cannot be put off")
-def test_an_interrupt_while_a_process_is_started_comes_when_it_has_been(
-    counts: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half of what starts a process would be an error there; and until it ignores Ctrl-C, it must not get it."""
-    reached = []
-    launch = ProcessPoolExecutor.submit
-
-    def interrupted(pool: ProcessPoolExecutor, *asked: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGINT)
-        future = launch(pool, *asked)
-        reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))  # which the process has inherited
-        return future
-
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background
-    try:
-        with pytest.raises(KeyboardInterrupt), Worker(Round(*counts.split(0.2, 0), 10, (0,), 0)) as worker:
-            monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
-            worker.try_out("popularity", {})
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    assert [signal.SIGINT in mask for mask in reached] == [True]
+    with Worker(Round(train, test, BoardRules(k=10, thresholds=(0,)))) as worker:
+        attempt = worker.call(fit_and_judge, "ease", {"regularization": 10.0}, False)
+    assert attempt.memory > 0.8 * 8 * 1500**2  # the inverse
+    assert attempt.fit_seconds > 0.0
 
 
 def test_the_verdict_says_plainly_who_loses() -> None:
@@ -235,9 +213,9 @@ def test_the_verdict_says_plainly_who_loses() -> None:
 
 
 def test_the_table_marks_the_best_and_shows_what_did_not_run() -> None:
-    ours = entry("shifted-nb", [[0.1, None], [0.3, 0.5]], settings={"element": "shifted-nb", "n_components": 50})
+    ours = entry("shifted-nb", [[0.1, None], [0.3, 0.5]], parameters={"element": "shifted-nb", "n_components": 50})
     theirs = entry("popularity", [[0.2, None], [0.1, 0.6]])
-    away = entry("hpf", [], refused="not installed")
+    away = Entry("hpf", refused="not installed")
     data = {"users": 2, "items": 9, "entries": 99}
     table = standings(Board("songs", data, 10, (0, 5), (ours, theirs, away)))
     assert [cell.bold for cell in table.rows[0][1:3]] == [True, False]

@@ -1,32 +1,29 @@
-"""Neighbours among items: an item is recommended to those who have the items most like it."""
+"""Item-based nearest neighbours: recommend the items most similar to those that a user has."""
 
 import numpy as np
 from scipy import sparse
 
-from dcpf.baselines.base import Baseline, Floats, Rows
-from dcpf.baselines.best import best
-from dcpf.baselines.weighting import Weighting, check_number, weighted
-from dcpf.model.fitted import check_whole
+from dcpf.baselines.base import Baseline, Floats, Rows, Weighting, best, check_number, weighted
+from dcpf.model.checks import check_whole
 
-_PAIRS = 2**22  # of items, that are compared at once
+_PAIRS = 2**22  # pairs of items compared at once
 
 
 class ItemKNN(Baseline):
-    """Items by how similar they are to what the user has.
+    """Rank items by their similarity to the items that the user has.
 
-    The similarity of two items with columns x_i, x_j is the cosine with shrinkage,
-    `x_i . x_j / (|x_i| |x_j| + shrinkage)`. Item j keeps its n_neighbors most similar items i, and its score is the
-    sum of x_ui s_ij over those of them that user u has.
+    The similarity of two items with columns x_i and x_j is the cosine with shrinkage,
+    `x_i . x_j / (|x_i| |x_j| + shrinkage)`. Item j keeps its n_neighbors most similar items i. Its score for user u
+    is the sum of x_ui s_ij over these.
 
     Parameters
     ----------
     n_neighbors : int
-        Similar items that are kept for each item.
+        Similar items to keep for each item.
     shrinkage : float
-        Draws the similarity of items with few users to 0.
+        Shrinks the similarities of items with few users towards 0.
     weighting : "binary", "log", "raw" or callable
-        What X has in place of a count y: 1, log(1 + y), or y; or a function that makes X of the counts of some
-        users.
+        Entries of X for a count y: 1, log(1 + y) or y; or a function that makes X of counts.
     """
 
     def __init__(self, n_neighbors: int = 100, shrinkage: float = 10.0, weighting: Weighting = "binary") -> None:
@@ -34,7 +31,7 @@ class ItemKNN(Baseline):
         self.shrinkage = shrinkage
         self.weighting = weighting
 
-    similarity_: sparse.csr_array  # s_ij in row i, for the neighbours i of each item j
+    similarity_: sparse.csr_array  # s_ij in row i, for each neighbour i of item j
 
     def _learn(self, counts: sparse.csr_array) -> None:
         check_whole(n_neighbors=self.n_neighbors)
@@ -48,11 +45,11 @@ class ItemKNN(Baseline):
 
 
 def _neighbours(X: sparse.csr_array, n: int, shrinkage: float) -> sparse.csr_array:
-    """The n largest cosines in each column, without the diagonal. Columns are computed some at a time."""
+    """The n largest cosines in each column, without the diagonal, computed for a few columns at a time."""
     items = int(X.shape[1])
     transposed, by_item = X.T.tocsr(), X.tocsc()
     norms = np.sqrt(np.asarray(by_item.power(2).sum(axis=0)))
-    found, values, sizes = [], [], []
+    neighbours, values, sizes = [], [], []
     width = max(1, _PAIRS // items)
     for start in range(0, items, width):
         products = (transposed @ by_item[:, start : start + width]).tocsc()  # which sorts each column, too
@@ -63,9 +60,9 @@ def _neighbours(X: sparse.csr_array, n: int, shrinkage: float) -> sparse.csr_arr
             cosines[others == start + j] = 0.0
             chosen = best(cosines, n)
             chosen = chosen[cosines[chosen] > 0.0]
-            found.append(others[chosen])
+            neighbours.append(others[chosen])
             values.append(cosines[chosen])
             sizes.append(len(chosen))
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    columns = sparse.csc_array((np.concatenate(values), np.concatenate(found), indptr), shape=(items, items))
+    columns = sparse.csc_array((np.concatenate(values), np.concatenate(neighbours), indptr), shape=(items, items))
     return columns.tocsr()

@@ -10,14 +10,25 @@ import pytest
 
 import dcpf
 from dcpf import DCPF, Counts
-from dcpf.evaluation.bootstrap import mean_intervals
-from dcpf.experiments import tuning
-from dcpf.experiments.objective import USUAL, Gain, Objective, Part
-from dcpf.experiments.search import DEFAULT, SPACE, Settings, search, space_for
-from dcpf.experiments.tuned import as_command, as_python, by_value, ranking, to_dict, verdict, what_mattered
-from dcpf.experiments.tuning import Trial, Tuned, split, tune
+from dcpf.evaluation import tuning
+from dcpf.evaluation.result import mean_intervals
+from dcpf.evaluation.trials import (
+    DEFAULT,
+    DEFAULT_METRIC,
+    Gain,
+    ListMetric,
+    Objective,
+    Trial,
+    Tuned,
+    TunedParameters,
+    as_command,
+    as_python,
+    ranking,
+    what_mattered,
+)
+from dcpf.evaluation.tuning import SPACE, search, space_for, split, tune
 from dcpf.paper import figures
-from dcpf.simulate import listening_data
+from dcpf.simulation import listening_data
 
 METRIC = "ndcg@10>0,ndcg@10>2"
 TRIALS = 12
@@ -61,14 +72,14 @@ def made(*scores: float, low: float = 0.001, again: float | None = None) -> Tune
 
 
 def test_a_metric_is_read_from_its_text() -> None:
-    assert Objective.parse("ndcg@100>2").parts == (Part("ndcg", 100, 2),)
+    assert Objective.parse("ndcg@100>2").parts == (ListMetric("ndcg", 100, 2),)
     assert Objective.parse(" recall@20, MRR > 5 ,hit-rate@3").parts == (
-        Part("recall", 20, 0),
-        Part("mrr", 100, 5),
-        Part("hit_rate", 3, 0),
+        ListMetric("recall", 20, 0),
+        ListMetric("mrr", 100, 5),
+        ListMetric("hit_rate", 3, 0),
     )
     assert str(Objective.parse("ndcg")) == "ndcg@100>0"
-    assert str(Objective.parse(USUAL)) == USUAL
+    assert str(Objective.parse(DEFAULT_METRIC)) == DEFAULT_METRIC
 
 
 @pytest.mark.parametrize(
@@ -114,14 +125,14 @@ def test_a_gain_is_the_difference_of_scores_and_its_interval_that_of_a_paired_bo
     assert (gain.low, gain.high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.01)
 
 
-def scored(settings: Settings) -> float:
+def scored(settings: TunedParameters) -> float:
     """A landscape whose top cannot be reached by single changes that each are better."""
     both = settings.element == "binary" and settings.n_components == 20
     either = settings.element == "binary" or settings.n_components == 20
     return (1.0 if both else -1.0 if either else 0.0) + (0.5 if settings.neighbor_prior == 20 else 0.0)
 
 
-def proposed(seed: int, most: int | None = None, **smaller: tuple[object, ...]) -> Iterator[Settings]:
+def proposed(seed: int, most: int | None = None, **smaller: tuple[object, ...]) -> Iterator[TunedParameters]:
     proposals = search({**SPACE, **smaller}, seed)
     one = next(proposals)
     for _ in range(most or 10_000):
@@ -134,7 +145,7 @@ def proposed(seed: int, most: int | None = None, **smaller: tuple[object, ...]) 
 
 def test_the_default_comes_first_and_excitation_before_new_factors() -> None:
     tried = list(proposed(0, 9))
-    assert tried[0] == DEFAULT == Settings(**{name: DCPF().get_params()[name] for name in asdict(DEFAULT)})
+    assert tried[0] == DEFAULT == TunedParameters(**{name: DCPF().get_params()[name] for name in asdict(DEFAULT)})
     assert {one.factors for one in tried} == {DEFAULT.factors}
     assert len(set(tried)) == 9
 
@@ -203,7 +214,7 @@ def test_what_is_done_is_not_done_again(
 def test_a_run_that_was_stopped_goes_on_to_the_same_result(
     counts: Counts, tuned: Tuned, tmp_path: Path, trials: int
 ) -> None:
-    def stop(done: int, settings: Settings, again: bool) -> None:
+    def stop(done: int, settings: TunedParameters, again: bool) -> None:
         if done == trials:
             raise KeyboardInterrupt
 
@@ -216,7 +227,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(
 
 
 def test_results_of_another_run_are_refused(counts: Counts, tuned: Tuned, journal: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds results of another run: data .*; choose another file \(--journal\)"):
+    with pytest.raises(ValueError, match=r"holds .* another run: other data; choose another file \(--journal\)"):
         tune(plays(1), METRIC, TRIALS, journal=journal)
     with pytest.raises(ValueError, match=r"another run: metric 'ndcg@10>0,ndcg@10>2' there, 'mrr@100>0' here"):
         tune(counts, "mrr", TRIALS, journal=journal)
@@ -252,29 +263,29 @@ def test_a_hopeless_trial_is_stopped_and_says_so(counts: Counts, monkeypatch: py
 def test_the_chosen_is_clearly_better_on_both_splits_or_else_the_default() -> None:
     best = made(0.4, 0.5, again=0.01)
     assert best.chosen == best.best.settings == DEFAULT.changed(n_components=20)
-    assert verdict(best)[-1] == "It is better on both. Use it."
-    assert "optimistic, as it was chosen of 2" in verdict(best)[0]
+    assert best.verdict[-1] == "It is better on both. Use it."
+    assert "optimistic, as it is the best of 2" in best.verdict[0]
     for doubtful in (made(0.4, 0.5, low=-0.1, again=0.01), made(0.4, 0.5, again=-0.001)):
         assert doubtful.chosen == DEFAULT
-        assert verdict(doubtful)[-1] == "That is not clearly better on both. Keep the default."
+        assert doubtful.verdict[-1] == "It is not clearly better on both. Keep the default."
     worse = made(0.4, 0.3)
     assert worse.chosen == DEFAULT
-    assert verdict(worse) == ["Nothing that was tried ranks better than the default (0.4000). Keep the default."]
+    assert worse.verdict == ["No trial ranks better than the default (0.4000). Keep the default."]
 
 
 def test_what_mattered_is_the_best_of_each_value() -> None:
     found = made(0.4, 0.5, 0.45, again=0.01)
-    assert {K: one.score for K, one in by_value(found)["n_components"].items()} == {20: 0.5, 50: 0.4, 100: 0.45}
+    assert {K: one.score for K, one in found.by_value()["n_components"].items()} == {20: 0.5, 50: 0.4, 100: 0.45}
     row = next(row for row in what_mattered(found).rows if row[0].value == "components")
     assert row[1].value == pytest.approx(0.1)
     assert row[2].value == "20: 0.5000, 50: 0.4000, 100: 0.4500"
     assert {row[0].value: row[1].value for row in what_mattered(found).rows}["element"] == "not varied"
     assert [row[0].value for row in ranking(found).rows] == [0.5, 0.45, 0.4]
-    assert json.loads(json.dumps(to_dict(found)))["chosen"]["n_components"] == 20
+    assert json.loads(json.dumps(found.to_dict()))["chosen"]["n_components"] == 20
 
 
 def test_settings_are_written_as_they_are_used() -> None:
-    settings = Settings(n_components=20, element="raw", neighbor_prior=80.0)
+    settings = TunedParameters(n_components=20, element="raw", neighbor_prior=80.0)
     text = as_python(settings, 3)
     assert text == "DCPF(n_components=20, element='raw', neighbor_prior=80.0, random_state=3)"
     assert eval(text).get_params().items() >= asdict(settings).items()

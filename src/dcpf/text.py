@@ -1,14 +1,14 @@
 """Numbers as text for people."""
 
 
-def several(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """A number with its noun: 1 item, 2 items, 3,000 items."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def extent(users: int, items: int, entries: int) -> str:
+def shape_words(users: int, items: int, entries: int) -> str:
     """The shape of a matrix of counts: 2 users x 3 items, 4 counts."""
-    return f"{several(users, 'user')} x {several(items, 'item')}, {several(entries, 'count')}"
+    return f"{plural(users, 'user')} x {plural(items, 'item')}, {plural(entries, 'count')}"
 
 
 def clock(seconds: float) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dcpf import DCPF, elements
 from dcpf.elements import Element, Geometric
-from dcpf.simulate import SESSION, Listening, draw_counts, listening_data
+from dcpf.simulation import SESSION, Listening, draw_counts, listening_data
 
 PROPER = [element for element in map(elements.get, elements.names()) if element.limit is None]
 Floats = NDArray[np.float64]

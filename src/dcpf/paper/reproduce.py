@@ -6,18 +6,18 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dcpf
 from dcpf.counts import Counts
 from dcpf.evaluation.result_table import Cell, ResultTable, to_csv, to_latex, to_markdown
-from dcpf.experiments.journal import Journal, Record
-from dcpf.experiments.pace import Pace
-from dcpf.experiments.running import Bench
+from dcpf.evaluation.runs import Journal
 from dcpf.model.fitted import describe_data
 from dcpf.paper import protocol
 from dcpf.paper.data_sets import DataSummary, find
+from dcpf.paper.fitting import FitRecord, JobRunner, TimeLeft
 from dcpf.paper.protocol import Job, Protocol
 from dcpf.paper.tables import OPTIONAL, Results, all_tables
 from dcpf.progress import Iteration
@@ -28,29 +28,29 @@ JOURNAL = "runs.jsonl"
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run has arrived."""
+    """The progress of a run."""
 
-    done: int  # jobs, those of an earlier run included
+    done: int  # jobs, including those of an earlier run
     total: int
     job: Job
     iteration: int
     seconds: float  # since this run began
-    left: float | None  # seconds, as far as they can be estimated
-    record: Record | None = None  # of the job, once it is finished
+    left: float | None  # seconds, if they can be estimated
+    record: FitRecord | None = None  # of the job, once it is finished
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out, and where it was written to."""
+    """The results of a run, and the files that they were written to."""
 
     folder: Path
     results: Results
     tables: tuple[ResultTable, ...]
     files: tuple[Path, ...]
-    notes: tuple[str, ...]  # what was left out, and how to get it
+    notes: tuple[str, ...]  # on what was left out, and how to get it
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, strings, lists and dicts."""
+        """The same as plain numbers, strings, lists and dicts."""
         return {
             "folder": str(self.folder),
             "protocol": dataclasses.asdict(self.results.protocol),
@@ -75,29 +75,29 @@ def reproduce(
 ) -> Reproduction:
     """Compare PF and dcPF on these counts as the paper does, and write tables and figures into a folder.
 
-    Each finished fit is kept in the folder at once: a run that was stopped goes on where it was. The same counts,
-    settings and seed give the same tables, byte for byte; times are kept apart from them.
+    Each finished fit is kept in the folder at once, so you can stop a run and resume it later. The same counts,
+    settings and seed give the same tables, byte for byte; times are in a file of their own.
 
     Parameters
     ----------
     counts : Counts, table or matrix
-        The whole data; they are split here.
+        All counts; this function splits them.
     folder : path
-        Where results go: a new or empty folder, or that of an earlier run of the same.
+        Where results go: a new or empty folder, or that of an earlier run with the same counts and settings.
     settings : Protocol
-        By default K = 50 and else as in the paper, which has K = 100 for Taste Profile: `Protocol(components=100)`.
+        By default the paper's with K = 50. The paper has K = 100 for Taste Profile: `Protocol(components=100)`.
     name : str
-        What to call the data in the tables.
+        Name of the data in the tables.
     dataset : "taste-profile", "nips", "lastfm" or None
-        Whether they are one of the paper's: then its numbers stand beside.
+        If it is a data set of the paper, the tables show the paper's numbers as well.
     threads : int or None
-        Threads; None is all cores.
+        Threads; None for all cores.
     restart : bool
-        Throw away what an earlier run has left in the folder.
+        Delete the results of an earlier run in the folder.
     figures : bool
-        Draw figures as well, if matplotlib is there.
+        Draw figures as well, if matplotlib is installed.
     watch : callable
-        Called after each iteration and each job with a `Standing`.
+        Called with a `Standing` after each iteration and each job.
     """
     if dataset is not None:
         find(dataset)  # or an error, before any work
@@ -106,81 +106,82 @@ def reproduce(
     train, test = whole.split(settings.test_fraction, settings.seed)
     folder = _made(Path(folder))
     about = {"version": dcpf.__version__, **settings.fixed(), "data": describe_data(whole.matrix)["checksum"]}
-    bench = Bench(train, test, settings, folder / "models", threads)
-    with Journal(folder / JOURNAL, about, restart=restart) as journal:
-        run, choosing = _Run(bench, journal, watch), list[Job]()
+    runner = JobRunner(train, test, settings, folder / "models", threads)
+    way_out = "choose another folder (-o), or start over (--restart)"
+    with Journal(folder / JOURNAL, FitRecord, about, way_out=way_out, restart=restart) as journal:
+        run, choosing = _Run(runner, journal, watch), list[Job]()
         if settings.choose:
             choosing = protocol.choice_jobs(settings)
             run.do(choosing, beside=protocol.jobs(_largest(settings)))
             settings = chosen(settings, journal.records)
         run.do(protocol.jobs(settings), beside=choosing)
-        results = Results(name, DataSummary.of(whole), dataset, settings, dict(journal.records))
+    results = Results(name, DataSummary.of(whole), dataset, settings, journal.records)
     tables = tuple(all_tables(results))
     files, notes = _write_tables(folder, tables, results), list[str]()
     if figures:
         from dcpf.paper.drawing import draw_all
 
-        drawn, notes = draw_all(folder / "figures", results, bench)
+        drawn, notes = draw_all(folder / "figures", results, runner)
         files += drawn
     return Reproduction(folder, results, tables, tuple(files), tuple(notes))
 
 
 class _Run:
-    """Does jobs that are not yet in the journal, and tells of them."""
+    """Does the jobs that are not in the journal yet, and reports progress."""
 
-    def __init__(self, bench: Bench, journal: Journal, watch: Callable[[Standing], object] | None) -> None:
-        self._bench, self._journal, self._watch = bench, journal, watch
-        self._pace = Pace(journal.records.values())
+    def __init__(
+        self, runner: JobRunner, journal: Journal[FitRecord], watch: Callable[[Standing], object] | None
+    ) -> None:
+        self._runner, self._journal, self._watch = runner, journal, watch
+        self._time_left = TimeLeft(journal.records.values())
         self._began, self._warm = time.perf_counter(), False
 
     def do(self, jobs: list[Job], beside: list[Job]) -> None:
-        """Do these, in turn. Those `beside` are done at another time, and counted."""
+        """Do these jobs in turn. Those in `beside` are not done now, but counted."""
         every = list(dict.fromkeys([*jobs, *beside]))
-        missing = [job for job in every if not self._bench.is_done(job, self._journal.records)]
+        missing = [job for job in every if not self._runner.is_done(job, self._journal.records)]
         due = [job for job in jobs if job in set(missing)]
         if due and not self._warm:
-            self._bench.warm_up()
+            self._runner.warm_up()
             self._warm = True
         for j, job in enumerate(due):
             left = [*due[j:], *(one for one in missing if one not in set(due))]
-            record = self._bench.run(job, self._teller(job, len(every), left))
+            report = partial(self._report, job, len(every), left)
+            record = self._runner.run(job, report)
             self._journal.add(record)
-            self._pace.add(record)
-            self._tell(job, len(every), left[1:], record=record)
+            self._time_left.add(record)
+            self._report(job, len(every), left[1:], record=record)
 
-    def _teller(self, job: Job, total: int, left: list[Job]) -> Callable[[Iteration], None]:
-        return lambda iteration: self._tell(job, total, left, iteration)
-
-    def _tell(
-        self, job: Job, total: int, left: list[Job], at: Iteration | None = None, record: Record | None = None
+    def _report(
+        self, job: Job, total: int, left: list[Job], at: Iteration | None = None, record: FitRecord | None = None
     ) -> None:
         if self._watch is None:
             return
         number, seconds = (at.number, at.seconds) if at is not None else (0, 0.0)
-        expected = self._pace.left(left, number, seconds)
+        expected = self._time_left.of(left, number, seconds)
         elapsed = time.perf_counter() - self._began
         iterations = record.iterations if record is not None else number
         self._watch(Standing(total - len(left), total, job, iterations, elapsed, expected, record))
 
 
-def chosen(settings: Protocol, records: dict[Job, Record]) -> Protocol:
-    """The alpha and K for which PFbin has the highest mean NDCG0, the first of them if several have it."""
+def chosen(settings: Protocol, records: dict[Job, FitRecord]) -> Protocol:
+    """The alpha and K with the highest mean NDCG0 of PFbin, the first of equal ones."""
     starts = range(settings.starts)
 
     def mean(one: Protocol) -> float:
-        found = statistics.fmean(records[protocol.job(one, protocol.BINARY, start)].ndcg(0) for start in starts)
-        return found if math.isfinite(found) else -math.inf
+        ndcg = statistics.fmean(records[protocol.job(one, protocol.BINARY, start)].ndcg(0) for start in starts)
+        return ndcg if math.isfinite(ndcg) else -math.inf
 
     return max(protocol.choices(settings), key=mean)
 
 
 def _largest(settings: Protocol) -> Protocol:
-    """What may be chosen at most, for an estimate that is not too short."""
+    """The largest alpha and K that may be chosen, so that the estimate is not too short."""
     return dataclasses.replace(settings, components=protocol.SIZES[-1], alpha=protocol.ALPHAS[-1])
 
 
 def _made(folder: Path) -> Path:
-    """A folder for results. One with other things in it is refused."""
+    """A folder for results. One with other files in it is refused."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder for the results")
     if folder.is_dir() and not (folder / JOURNAL).exists() and any(folder.iterdir()):
@@ -190,7 +191,7 @@ def _made(folder: Path) -> Path:
 
 
 def _write_tables(folder: Path, tables: tuple[ResultTable, ...], results: Results) -> list[Path]:
-    """All tables in one Markdown file, each as CSV and LaTeX, and the times of the fits apart."""
+    """All tables in one Markdown file, each as CSV and LaTeX, and the times of the fits in another file."""
     texts = {"tables.md": "\n".join([_about(results), *map(to_markdown, tables)])}
     for table in tables:
         texts |= {f"{table.name}.csv": to_csv(table), f"{table.name}.tex": to_latex(table)}
@@ -204,7 +205,7 @@ def _write_tables(folder: Path, tables: tuple[ResultTable, ...], results: Result
 
 
 def _about(results: Results) -> str:
-    """How the numbers came about."""
+    """How the numbers were made."""
     used = results.protocol
     lines = [
         "# The experiments of the paper",
