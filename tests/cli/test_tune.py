@@ -82,7 +82,7 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "(--journal names the file" in refused("tune", plays, "--journal", tmp_path / "none" / "j.jsonl")
     assert "the suffix must be one of .safetensors" in refused("tune", plays, "-o", tmp_path / "m.csv")
     (tmp_path / "m.safetensors").write_text("a letter")
-    assert "is no model" in refused("tune", plays, "-o", tmp_path / "m.safetensors")
+    assert "is not a model" in refused("tune", plays, "-o", tmp_path / "m.safetensors")
     assert "the suffix must be one of .png" in refused("tune", plays, "--figure", tmp_path / "f.gif")
 
 
