@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import dcpf
 from dcpf.counts import Counts
+from dcpf.model.explanation import history_of
 
 pytestmark = pytest.mark.quick
 
@@ -494,3 +495,14 @@ def test_text_that_is_damaged_is_an_error_of_ours() -> None:
     for ask in (lambda: damaged[1], lambda: list(damaged)):
         with pytest.raises(dcpf.InvalidCounts, match=r"no text in UTF-8.*damaged"):
             ask()
+
+
+def test_a_history_is_read_as_an_explanation_reads_it() -> None:
+    fresh = {"item 1": 4, "item 2": 1}
+    for user, history in (("user 3", None), (None, fresh)):
+        counts, sessions = history_of(MODEL.fitted_, user, history)
+        why = MODEL.explain(user, "item 5", history=history)
+        order = np.argsort(why.items)
+        np.testing.assert_array_equal(counts.indices, why.items[order])
+        np.testing.assert_array_equal(counts.data, why.counts[order])
+        np.testing.assert_array_equal(sessions, why.sessions[order])

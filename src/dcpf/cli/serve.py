@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import Model, Threads, check_least
-from dcpf.cli.output import plain
+from dcpf.cli.options import Model, Threads, check_least
+from dcpf.cli.output import printable
 from dcpf.text import plural
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def serve(
 
     def ready(served: "ServedModel", address: str) -> None:
         about = f"{plural(len(served.model.users), 'user')} x {plural(len(served.model.items), 'item')}"
-        typer.echo(f"Serving {plain(model)} ({about}, revision {served.revision})\n  {address}\nCtrl-C stops it.")
+        typer.echo(f"Serving {printable(model)} ({about}, revision {served.revision})\n  {address}\nCtrl-C stops it.")
         sys.stdout.flush()
         if open_page:
             import webbrowser

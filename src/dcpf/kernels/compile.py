@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -14,6 +15,10 @@ _NO_CACHE = (
     "no folder to cache compiled code in, so every run compiles anew, which takes some 10 seconds: set "
     "NUMBA_CACHE_DIR to a folder that you may write to"
 )
+
+_COMPILING = "compiling for this machine, once: this can take half a minute"
+
+log = logging.getLogger("dcpf.kernels")
 
 _uncached: list[str] = []  # kernels that are compiled in each process
 
@@ -76,8 +81,17 @@ def _step(function: F, options: dict[str, Any]) -> F:
     return cast(F, called)
 
 
-class _PauseCollector(event.Listener):
-    """Pauses garbage collection while numba compiles, which saves a tenth of the time.
+@functools.cache
+def _log_compiling() -> None:
+    """Say, once in a process, why the first call takes long."""
+    if _uncached:
+        log.warning(_NO_CACHE)
+    else:
+        log.info(_COMPILING)
+
+
+class _Compiling(event.Listener):
+    """Logs that numba compiles, and pauses garbage collection meanwhile, which saves a tenth of the time.
 
     One thread compiles at a time. Compilations nest, since compiling a kernel compiles the functions that it calls.
     """
@@ -87,6 +101,7 @@ class _PauseCollector(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Pause the collector."""
+        _log_compiling()
         self._was_enabled.append(gc.isenabled())
         gc.disable()
 
@@ -96,7 +111,7 @@ class _PauseCollector(event.Listener):
             gc.enable()
 
 
-cast(Any, event).register("numba:compile", _PauseCollector())
+cast(Any, event).register("numba:compile", _Compiling())
 
 
 def cache_warning() -> str:

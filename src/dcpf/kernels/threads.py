@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 # Each piece is this part of a thread's share of the remaining work: pieces shrink, so that threads finish together.
 # The last one is a small part of a share, yet large enough that handing it out costs next to nothing.
@@ -22,16 +21,19 @@ _MOST = 64  # threads, unless there are more cores
 
 def thread_count(n_jobs: Any) -> int:
     """The number of threads for `n_jobs`: None and -1 mean all cores, -2 all but one, and so on."""
-    import joblib  # slow to import
-
-    cores = int(joblib.cpu_count())
     if n_jobs is None:
-        return cores
+        return _cores()
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
-        return max(1, cores + 1 + int(n_jobs))
-    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, cores))
+        return max(1, _cores() + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, _cores()))
+
+
+def _cores() -> int:
+    import joblib  # slow to import, and one thread needs no count
+
+    return int(joblib.cpu_count())
 
 
 class Threads:
@@ -90,6 +92,8 @@ def one_blas_thread() -> Iterator[None]:
     with _blas_lock:
         _blas_users += 1
         if _blas_users == 1:
+            from threadpoolctl import threadpool_limits
+
             _blas_limits = threadpool_limits(1, user_api="blas")
     try:
         yield

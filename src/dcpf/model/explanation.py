@@ -120,6 +120,13 @@ def read_history(model: FittedModel, asked: Asked, met: Sequence[Met], threads: 
     return ReadHistory(counts, read_counts(model, met, counts, threads))
 
 
+def history_of(model: FittedModel, user: Any, history: Any = None) -> ReadHistory:
+    """What one user has, in `history` or else in the training counts, and as how many sessions each count is read."""
+    asked = ask(model, user, history)
+    with Threads(1) as threads:
+        return read_history(model, asked, model.meet(asked.batch, threads), threads)
+
+
 def explain(
     model: FittedModel, asked: Asked, met: Sequence[Met], read: ReadHistory, places: Positions, threads: Threads
 ) -> list[Explanation]:
