@@ -4,7 +4,6 @@ import functools
 import gc
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -117,9 +116,3 @@ cast(Any, event).register("numba:compile", _Compiling())
 def cache_warning() -> str:
     """A warning if compiled code could not be cached on disk, else an empty string."""
     return _NO_CACHE if _uncached else ""
-
-
-def is_cached(kernel: Callable[..., Any]) -> bool:
-    """Whether an earlier run has cached this kernel, though perhaps in an older version."""
-    folder = cast(Any, kernel).stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
