@@ -14,7 +14,7 @@ from tests.distributed.conftest import plays
 import dcpf
 from dcpf.distributed import prepared as prepared_module
 from dcpf.distributed.kept import scratch_folder
-from dcpf.distributed.prepared import Manifest, prepare, read_block, read_counts_of
+from dcpf.distributed.prepared import BlockManifest, prepare, read_block, read_counts_of
 from dcpf.distributed.storage import Folder
 from dcpf.inference.data import Data
 
@@ -30,7 +30,7 @@ class Here:
         return [function(shared, *arguments) for arguments in calls]
 
 
-def prepared(files: Path, engine: Here | None = None, **columns: Any) -> tuple[Folder, Manifest]:
+def prepared(files: Path, engine: Here | None = None, **columns: Any) -> tuple[Folder, BlockManifest]:
     address = f"{files}.dcpf"
     return Folder(address), prepare(str(files), address, engine or Here(), columns)  # type: ignore[arg-type]
 
@@ -174,7 +174,7 @@ def test_what_a_fit_here_uses_is_not_removed(files: Path, small_blocks: None) ->
         ):
             prepared(files)
         assert folder.names() == before
-        assert Manifest.read(folder) == first
+        assert BlockManifest.read(folder) == first
     assert prepared(files)[1] != first
 
 
@@ -189,7 +189,7 @@ def test_what_a_fit_elsewhere_may_use_is_not_removed(machine: str | None, files:
     said = rf"{left.address} belongs to a fit that was killed or .*remove that folder.*--prepared"
     with pytest.raises(ValueError, match=said):
         prepared(files)
-    assert Manifest.read(folder) == first
+    assert BlockManifest.read(folder) == first
     left.remove()
     assert prepared(files)[1] != first
 

@@ -7,7 +7,7 @@ from scipy import sparse
 
 import dcpf
 from dcpf.counts import Counts
-from dcpf.inference.data import Rows
+from dcpf.inference.data import CountRows
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.posterior import sessions_at
 from dcpf.kernels.threads import Threads
@@ -30,7 +30,7 @@ def one_step(
     from scipy.special import digamma
 
     eW, eH = (np.exp(digamma(q.shape)) / (q.row_rate[:, None] + q.column_rate) for q in (W, H))
-    data = Rows.from_matrix(counts)
+    data = CountRows.from_matrix(counts)
     with Threads(1) as threads:
         sessions = sessions_at(data, (eW @ eH.T)[counts.nonzero()], model.element_, threads)
     dense = np.zeros(counts.shape)

@@ -45,9 +45,8 @@ def test_first_starts_leave_their_model_and_the_course_of_the_bound(done: Reprod
     assert len(list((done.folder / "models").iterdir())) == 6
     model = dcpf.load(done.folder / "models" / "geo-k3-alpha0.3.safetensors")
     record = next(one for one in lines(done.folder) if one["job"]["model"] == "Geo")
-    assert record["parameters"] == model.element_.parameters
-    assert [bound for _, bound in record["trace"]] == model.bounds_.tolist()
-    assert (model.n_jobs, model.callback) == (None, None)
+    assert record["parameters"] == model.element.parameters
+    assert [bound for _, bound in record["trace"]] == model.facts.bounds.tolist()
     assert all(one["trace"] == [] for one in lines(done.folder) if one["job"]["start"] == 1)
 
 

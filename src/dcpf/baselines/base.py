@@ -35,7 +35,7 @@ class ScoredLists(RankedLists):
 
     def columns(self) -> dict[str, Any]:
         """User, item, name, rank and score."""
-        return self._columns("user", "item", {"score": self.ranked.scores})
+        return self.with_places("user", "item", {"score": self.ranked.scores})
 
 
 class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -17,7 +17,7 @@ from scipy import sparse
 from dcpf.counts import Counts
 from dcpf.distributed import worker
 from dcpf.distributed.cluster import AnswerLost, DaskCluster
-from dcpf.distributed.prepared import Manifest, read_counts_of
+from dcpf.distributed.prepared import BlockManifest, read_counts_of
 from dcpf.distributed.storage import Folder
 from dcpf.distributed.worker import Answer, Command, Plan, SentItems, Task
 from dcpf.elements import Element
@@ -122,7 +122,7 @@ class RemoteBlocks:
         self,
         cluster: DaskCluster,
         plan: Plan,
-        manifest: Manifest,
+        manifest: BlockManifest,
         user_factors: str | None = None,
         watch: Callable[[RoundTimes], object] = lambda times: None,
     ) -> None:

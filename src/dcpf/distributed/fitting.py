@@ -17,7 +17,7 @@ from dcpf.counts import Counts, Id, Ids
 from dcpf.distributed.blocks import RemoteBlocks, RoundTimes
 from dcpf.distributed.cluster import DaskCluster, threads_here
 from dcpf.distributed.kept import ClusterCheckpoint, remove_leftovers, scratch_folder
-from dcpf.distributed.prepared import Manifest, manifest_of, prepare, read_block, read_items
+from dcpf.distributed.prepared import BlockManifest, manifest_of, prepare, read_block, read_items
 from dcpf.distributed.storage import Folder, absolute
 from dcpf.distributed.worker import Plan
 from dcpf.inference.blocks import random_start
@@ -149,7 +149,7 @@ def recommend(
         check_is_fitted(model)
         model = model.fitted_
     cluster, address = DaskCluster(client, insecure=insecure), absolute(prepared)
-    manifest = Manifest.read(Folder(address))
+    manifest = BlockManifest.read(Folder(address))
     if manifest is None:
         raise FileNotFoundError(f"there are no prepared counts in {address}; dcpf.distributed.fit prepares them")
     # Workers need neither the users of the model nor their counts
@@ -184,7 +184,7 @@ def _check_possible(model: DCPF, user_factors: Address | None) -> None:
         )
 
 
-def _check_memory(manifest: Manifest, model: DCPF) -> None:
+def _check_memory(manifest: BlockManifest, model: DCPF) -> None:
     """Say before the fit, not after it, that the model would not fit in memory here."""
     needed = manifest.users * model.size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
     if needed > memory.memory():
@@ -210,7 +210,7 @@ def _folder_of_blocks(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folde
         yield Folder(absolute(model.checkpoint)) / MORE
 
 
-def _sizes(manifest: Manifest, cluster: DaskCluster) -> str:
+def _sizes(manifest: BlockManifest, cluster: DaskCluster) -> str:
     return (
         f"{shape_words(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
         f"{plural(len(manifest.blocks), 'block')} on {plural(len(cluster.workers()), 'worker')}"

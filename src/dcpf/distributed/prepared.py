@@ -47,7 +47,7 @@ class BlockFacts:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class BlockManifest:
     """All that is known of prepared counts without reading them."""
 
     source: str  # the version of the files that were prepared
@@ -99,9 +99,9 @@ class Manifest:
 
 
 @lru_cache(maxsize=4)
-def manifest_of(address: str, source: str) -> Manifest:
+def manifest_of(address: str, source: str) -> BlockManifest:
     """The manifest of a folder, if its counts were prepared from this version of the files."""
-    manifest = Manifest.read(Folder(address))
+    manifest = BlockManifest.read(Folder(address))
     if manifest is None or manifest.source != source:
         raise FileNotFoundError(f"the prepared counts in {address} are gone; prepare them again")
     return manifest
@@ -112,7 +112,7 @@ def read_items(folder: Folder) -> Ids:
     return _ids_of(folder.scan_table(_ITEMS).collect()["item"])
 
 
-def read_block(folder: Folder, manifest: Manifest, number: int) -> tuple[Ids, sparse.csr_array]:
+def read_block(folder: Folder, manifest: BlockManifest, number: int) -> tuple[Ids, sparse.csr_array]:
     """The users of a block, and their counts."""
     parts = [folder.scan_table(file).slice(first, rows) for file, first, rows in manifest.blocks[number].rows]
     table = pl.concat(parts).collect()
@@ -125,7 +125,7 @@ def read_block(folder: Folder, manifest: Manifest, number: int) -> tuple[Ids, sp
     return _ids_of(table["user"].gather(starts)), matrix
 
 
-def read_counts_of(folder: Folder, manifest: Manifest) -> Counts:
+def read_counts_of(folder: Folder, manifest: BlockManifest) -> Counts:
     """All counts in memory, as `dcpf.read_counts` would have read them."""
     parts: list[Any] = [read_block(folder, manifest, number) for number in range(len(manifest.blocks))]
     matrix = sparse.csr_array(sparse.vstack([matrix for _, matrix in parts], format="csr"))
@@ -170,13 +170,13 @@ class _RangeFacts:
 
 def prepare(
     data: str, prepared: str, cluster: DaskCluster, columns: Columns, say: Callable[[str], object] = lambda line: None
-) -> Manifest:
+) -> BlockManifest:
     """Prepare counts and return their manifest. Nothing is done if the same files were prepared already."""
     folder, files = Folder(prepared), Folder(data).files(ENDINGS)
     if not files:
         raise InvalidCounts(f"{data}: no Parquet file in this folder")
     source = _version_of(files, columns)
-    known = Manifest.read(folder)
+    known = BlockManifest.read(folder)
     if known is not None and known.source == source:
         say(f"{data} is already prepared in {prepared}")
         return known
@@ -197,7 +197,7 @@ def prepare(
     limits = [(number, low, high) for number, (low, high) in enumerate(_ranges(facts))]
     ranges: list[_RangeFacts] = cluster.each(_collect_range, limits, (len(files), draft.address, prepared))
     blocks = tuple(_blocks([facts.starts for facts in ranges]))
-    manifest = Manifest(
+    manifest = BlockManifest(
         source=source,
         users=sum(block.users for block in blocks),
         items=len(items),

@@ -11,7 +11,7 @@ from scipy import sparse
 from dcpf import memory
 from dcpf.counts.checks import occurring
 from dcpf.counts.spill import cut
-from dcpf.kernels.sweep import Columns, Entries
+from dcpf.kernels.sweep import Entries, ItemEntries
 
 # Entries of a block: enough to keep many threads busy, few enough that what a block needs of the users' factors stays
 # in a processor's cache. Another number adds the same in another order, and so changes the last bits of a fit.
@@ -24,7 +24,7 @@ class Block:
 
     users: slice
     by_user: Entries
-    by_item: Columns
+    by_item: ItemEntries
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def whole_block(matrix: sparse.csr_array, counts: NDArray[np.int64]) -> Block:
 
 
 @dataclass(frozen=True)
-class Rows:
+class CountRows:
     """A canonical sparse matrix of counts by users alone, in its own order."""
 
     shape: tuple[int, int]
@@ -105,7 +105,7 @@ def _block(
     ends[0] = 0
     np.cumsum(np.bincount(items, minlength=n_items), out=ends[1:])
     by_user = Entries(indptr, entries[0, here], entries[1, here], entries[2, here])
-    return Block(users, by_user, Columns(ends, entries[3, here]))
+    return Block(users, by_user, ItemEntries(ends, entries[3, here]))
 
 
 def distinct(data: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dcpf.elements import Element
-from dcpf.inference.data import Rows
+from dcpf.inference.data import CountRows
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.inference.updates import GammaMoments
@@ -16,7 +16,7 @@ _TOL = 1e-6
 
 
 def fold_in(
-    data: Rows,
+    data: CountRows,
     items: GammaMoments,
     element: Element,
     shape_prior: float,

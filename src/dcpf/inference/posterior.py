@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcpf.elements import Element
-from dcpf.inference.data import Rows
+from dcpf.inference.data import CountRows
 from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels.posterior import PosteriorTable, posterior_at_rates
 from dcpf.kernels.threads import Threads
@@ -16,7 +16,7 @@ from dcpf.kernels.threads import Threads
 Doubles = NDArray[np.float64]
 
 
-def sessions_at(data: Rows, rates: Doubles, element: Element, threads: Threads) -> Doubles:
+def sessions_at(data: CountRows, rates: Doubles, element: Element, threads: Threads) -> Doubles:
     """E[n_ui] at the stored entries, row by row, given the rate of sessions at each entry."""
     mean, _ = _posterior(data.counts, data.by_user.indptr, data.by_user.codes, rates, element, threads)
     return mean

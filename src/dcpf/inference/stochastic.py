@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dcpf.elements import Element, Totals
 from dcpf.inference.blocks import LocalBlocks
-from dcpf.inference.data import Data, Rows
+from dcpf.inference.data import CountRows, Data
 from dcpf.inference.fold_in import fold_in
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
@@ -48,7 +48,7 @@ def begin(element: Element, start: NDArray[np.floating]) -> Stream:
 
 
 def step(
-    stream: Stream, batch: Data, rows: Rows, entries: int, settings: FitSettings, threads: Threads
+    stream: Stream, batch: Data, rows: CountRows, entries: int, settings: FitSettings, threads: Threads
 ) -> tuple[Stream, GammaPosterior]:
     """Learn from a batch of users, where there are so many `entries` in all; gives also q(W) of these users."""
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element

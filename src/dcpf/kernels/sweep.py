@@ -26,7 +26,7 @@ class Entries(NamedTuple):
     place: NDArray[np.int32]  # of the entry in the order by columns
 
 
-class Columns(NamedTuple):
+class ItemEntries(NamedTuple):
     """The stored entries by columns: indptr[i] <= e < indptr[i + 1] for entry e of column i, rows ascending."""
 
     indptr: NDArray[np.int64]
@@ -149,7 +149,7 @@ def sweep_users(
 def sweep_items(
     start: int,
     stop: int,
-    columns: Columns,
+    columns: ItemEntries,
     ratio: Floats,
     factors: tuple[Floats, Floats],
     shape_prior: float,

@@ -75,7 +75,7 @@ def learn_batch(
 ) -> FittedModel:
     """See `DCPF.partial_fit`: a step of stochastic VBEM from `model`, or from nothing."""
     from dcpf.inference import stochastic
-    from dcpf.inference.data import Data, Rows
+    from dcpf.inference.data import CountRows, Data
 
     counts = _with_users(model, Counts.of(X) if model is None or has_ids(X) else counts_of(model, X), X, users)
     joined = _Joined.of(counts) if model is None else _joined(model, counts)
@@ -85,7 +85,7 @@ def learn_batch(
             stream = stochastic.begin(begin.element, begin.item_means(joined.batch))
         else:
             stream = _stream(model, factors, joined, settings, begin.rng, threads)
-        data, rows = Data.from_matrix(joined.batch), Rows.from_matrix(joined.batch)
+        data, rows = Data.from_matrix(joined.batch), CountRows.from_matrix(joined.batch)
         entries = round(joined.whole.nnz * max(1.0, (total_users or 0) / len(joined.whole.users)))
         stream, W = stochastic.step(stream, data, rows, entries, settings, threads)
     if not np.isfinite(stream.bound):

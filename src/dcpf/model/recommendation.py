@@ -28,7 +28,7 @@ class Recommendations(RankedLists):
 
     def columns(self) -> dict[str, Any]:
         """User, item, name, rank, expected sessions and count, probability of any interaction."""
-        return self._columns("user", "item", meanings(self.ranked.scores, self.element))
+        return self.with_places("user", "item", meanings(self.ranked.scores, self.element))
 
 
 def recommend(

@@ -34,10 +34,10 @@ def read_counts(model: FittedModel, met: Sequence[Met], counts: sparse.csr_array
     rates = model.session_rates(met).at(counts, threads)
     if counts.nnz <= _FEW:
         return model.element.expected_sessions(counts.data, rates)
-    from dcpf.inference.data import Rows
+    from dcpf.inference.data import CountRows
     from dcpf.inference.posterior import sessions_at
 
-    return sessions_at(Rows.from_matrix(counts), rates, model.element, threads)
+    return sessions_at(CountRows.from_matrix(counts), rates, model.element, threads)
 
 
 def transform(model: FittedModel, X: Any, n_jobs: int | None) -> Floats:

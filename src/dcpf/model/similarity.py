@@ -29,7 +29,7 @@ class Similar(RankedLists):
 
     def columns(self) -> dict[str, Any]:
         """Whom it is similar to, the one that is similar, its name, rank and similarity."""
-        return self._columns(f"to_{self.what}", self.what, {"similarity": self.ranked.scores})
+        return self.with_places(f"to_{self.what}", self.what, {"similarity": self.ranked.scores})
 
 
 def similar_items(model: FittedModel, items: Any, n: int, n_jobs: int | None) -> Similar:

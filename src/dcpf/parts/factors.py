@@ -115,12 +115,12 @@ class Factors(Part):
         self, counts: sparse.csr_array, element: Element, threads: Threads, *, items: bool = False
     ) -> GammaPosterior:
         """q(w) of new users, a row of counts each, with items held fixed; or of new items, the other way round."""
-        from dcpf.inference.data import Rows
+        from dcpf.inference.data import CountRows
         from dcpf.inference.fold_in import fold_in
 
         fixed = self._user_moments if items else self._item_moments
         prior, rate = self.shape_prior[items], self.typical_rates[items]
-        return fold_in(Rows.from_matrix(counts), fixed, element, prior, rate, self.learn_rates, threads)
+        return fold_in(CountRows.from_matrix(counts), fixed, element, prior, rate, self.learn_rates, threads)
 
     @cached_property
     def _user_moments(self) -> "GammaMoments":
@@ -222,7 +222,7 @@ class MetFactors(Met):
 def merged(
     old: GammaPosterior, old_rows: Positions, new: GammaPosterior, new_rows: Positions, rows: int
 ) -> GammaPosterior:
-    """Rows of both; where both have one, the new row is taken. The old ones keep their means."""
+    """CountRows of both; where both have one, the new row is taken. The old ones keep their means."""
     shape, row_rate = np.empty((rows, old.shape.shape[1]), dtype=old.shape.dtype), np.empty(rows)
     for q, places in ((old.with_column_rate(new.column_rate), old_rows), (new, new_rows)):
         shape[places], row_rate[places] = q.shape, q.row_rate

@@ -168,7 +168,8 @@ class RankedLists(ABC):
         of = repr(self.asked[0]) if self.single else f"{len(self.asked):,}"
         return f"{type(self).__name__} for {of}"
 
-    def _columns(self, asked: str, of: str, more: dict[str, Any]) -> dict[str, Any]:
+    def with_places(self, asked: str, of: str, more: dict[str, Any]) -> dict[str, Any]:
+        """Columns that say whose each place is, what stands there and at which rank, and then these."""
         lengths = np.diff(self.ranked.indptr)
         ranks = np.arange(len(self.ranked.columns)) - np.repeat(self.ranked.indptr[:-1], lengths) + 1
         whose = [one for one, length in zip(self.asked, lengths.tolist(), strict=False) for _ in range(length)]
