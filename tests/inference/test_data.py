@@ -62,7 +62,7 @@ def test_blocks_are_the_matrix_in_both_orders(block_entries: int) -> None:
 
 
 def test_rows_are_the_matrix_in_its_own_order() -> None:
-    rows = data.Rows.from_matrix(COUNTS)
+    rows = data.CountRows.from_matrix(COUNTS)
     np.testing.assert_array_equal(rows.counts[rows.by_user.codes], COUNTS.data)
     np.testing.assert_array_equal(rows.by_user.indices, COUNTS.indices)
 
