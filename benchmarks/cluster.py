@@ -48,9 +48,8 @@ def fit(folder: Path, workers: int, components: int, iterations: int) -> dict[st
         found: dict[str, Any] = {"read": read}
     else:
         from dcpf import distributed
-        from dcpf.distributed.users import Times
 
-        times: list[Times] = []
+        times: list[distributed.RoundTimes] = []
         with distributed.local_cluster(workers, 1) as client:
             started = time.perf_counter() - began
             distributed.fit(model, folder, client, watch=times.append)
@@ -61,7 +60,7 @@ def fit(folder: Path, workers: int, components: int, iterations: int) -> dict[st
     whole = time.perf_counter() - began
     return found | {
         "iteration": seconds_of(told), "iterations": told[-1], "whole": whole, "bound": float(model.bounds_[-1]),
-        "users": len(model.users_), "items": len(model.items_), "entries": int(model._data_["entries"]),
+        "users": len(model.users_), "items": len(model.items_), "entries": model.fitted_.facts.data["entries"],
     }  # fmt: skip
 
 

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import drawn_from_factors, read, taste_profile_shaped
 from benchmarks.fitting import implicit_seconds
+from benchmarks.peers import implicit_with
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
-from dcpf.kernels.threads import Threads
 
 _LENGTHS = (100, 10)
 _THREADS = 2
@@ -43,7 +43,17 @@ def main() -> None:
     print(f"{options.neighbors} neighbours, {options.components} components, {both.n_iter_} iterations\n")
     _compare_fits(counts, both, alone, options.rounds)
     models = {"both parts": both, "factors alone": alone, "the paper's": DCPF.paper(random_state=0, n_jobs=_THREADS)}
-    rows: list[tuple[str, ...]] = [("microseconds for a user's list", "best", *models, *("ratio", "and the paper's"))]
+    rows: list[tuple[str, ...]] = [
+        (
+            "microseconds for a user's list",
+            "best",
+            *models,
+            "implicit, same factors",
+            "ratio",
+            "and the paper's",
+            "implicit / both",
+        )
+    ]
     rows += _compare_lists("drawn by genres, as above", models, counts, options.rounds)
     rows += _compare_lists("drawn from factors", models, drawn_from_factors(), options.rounds)
     for path in options.counts:
@@ -66,8 +76,7 @@ def _compare_fits(counts: sparse.csr_array, model: DCPF, alone: DCPF, rounds: in
     rows += [(name, f"{taken:.2f}", f"{taken / base:.2f}") for name, taken in fits.items()]
     print(table(rows))
     began = time.perf_counter()
-    with Threads(_THREADS) as threads:
-        model._learn_excitation(threads)
+    model.refit_parts()
     print(f"\nof which excitation: {time.perf_counter() - began:.2f} s\n")
 
 
@@ -80,10 +89,14 @@ def _compare_lists(
         model.fit(counts)
     for n in _LENGTHS:
         asked = {one: functools.partial(model.recommend, n=n) for one, model in models.items()}
+        both = models["both parts"]
+        peer = implicit_with(both.user_factors, both.item_factors, _THREADS)
+        seen = sparse.csr_matrix(counts).astype("float32")
+        asked["implicit"] = functools.partial(peer.recommend, range(counts.shape[0]), seen, N=n)
         for one in asked.values():
             one()  # lays items out, which a model does once
         taken = [1e6 * seconds / counts.shape[0] for seconds in median_seconds(asked, rounds).values()]
-        ratios = [f"{taken[0] / other:.2f}" for other in taken[1:]]
+        ratios = [f"{taken[0] / other:.2f}" for other in taken[1:-1]] + [f"{taken[-1] / taken[0]:.1f}"]
         rows.append((name, str(n), *(f"{one:.1f}" for one in taken), *ratios))
     return rows
 

@@ -10,21 +10,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from dcpf import DCPF, Counts
+from dcpf import DCPF, Counts, FittedModel
 from dcpf.inference.gammas import GammaPosterior
 
 _ASK = """
 import sys, time
 import dcpf
-dcpf.DCPF  # imported before the clock starts
+dcpf.FittedModel  # imported before the clock starts
 clock = time.perf_counter
 began = clock(); model = dcpf.load(sys.argv[1]); print(f"load                        {clock() - began:6.3f} s")
-user = model.users_[len(model.users_) // 2]
+user = model.users[len(model.users) // 2]
 began = clock(); model.recommend(user); print(f"first list (reads the file) {clock() - began:6.3f} s")
 began = clock(); model.recommend(user); print(f"next list                   {clock() - began:6.3f} s")
 """
@@ -47,23 +48,24 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", _ASK, path], check=True)
 
 
-def drawn_model(users: int, items: int, components: int) -> DCPF:
+def drawn_model(users: int, items: int, components: int) -> FittedModel:
     """A model of this size whose factors are drawn."""
     rng = np.random.default_rng(0)
-    small = DCPF(components, n_neighbors=0, max_iter=1, tol=0.0, random_state=0).fit(
-        rng.poisson(1.0, (components, components)) + 1
+    small = (
+        DCPF(components, n_neighbors=0, max_iter=1, tol=0.0, random_state=0)
+        .fit(rng.poisson(1.0, (components, components)) + 1)
+        .fitted_
     )
     n = 20 * users
     entries = (np.ones(n, dtype=np.int64), (np.repeat(np.arange(users), 20), rng.integers(0, items, n)))
     ids = [[f"{what}-{j:035}" for j in range(size)] for what, size in (("user", users), ("item", items))]
     counts = Counts.from_matrix(sparse.csr_array(entries, shape=(users, items)), *ids)
-    small.users_, small.items_, small.names_, small.history_ = counts.users, counts.items, None, counts.matrix
     W, H = (
         GammaPosterior(rng.random((size, components), dtype=np.float32), np.ones(size), np.ones(components))
         for size in (users, items)
     )
-    small._keep(W, H)
-    return small
+    factors = replace(small.part("factors"), W=W, H=H)
+    return replace(small, users=counts.users, items=counts.items, history=counts.matrix, parts=(factors,))
 
 
 if __name__ == "__main__":

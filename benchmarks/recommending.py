@@ -10,7 +10,6 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from dcpf.ranking.top import Ranked, tiled, top_n
 from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
@@ -20,6 +19,7 @@ from benchmarks.peers import implicit_with
 from benchmarks.timing import median_seconds, table
 from dcpf import DCPF
 from dcpf.kernels.threads import Threads
+from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse
 
 Floats = NDArray[np.float32]
 _N = 100
@@ -63,7 +63,8 @@ def main() -> None:
 
 def _ours(W: Floats, H: Floats, counts: sparse.csr_array, threads: Threads) -> Ranked:
     """Lists from factors as they are: to lay them out, which a model does once, is part of the time."""
-    return top_n(W, tiled(H, W.sum(axis=0, dtype=np.float64), threads), _N, counts, threads)
+    items = Items(ItemSide(H, no_sparse(0, len(H))), W.sum(axis=0, dtype=np.float64))
+    return Rates(UserSide(W, no_sparse(len(W), 0)), items, lambda sums: sums).lists(_N, counts, threads)
 
 
 def _implicit(W: Floats, H: Floats, counts: sparse.csr_array) -> Callable[[int], NDArray[np.int32]]:

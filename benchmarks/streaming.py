@@ -29,10 +29,10 @@ WITHIN = 1e-3
 
 def whole_bound(model: DCPF, matrix: sparse.csr_array) -> float:
     """The bound of all counts with the users folded in."""
-    W = model._fold_in(matrix)
+    settings = model.checked_settings()
     with Threads() as threads:
-        users = LocalBlocks(Data.from_matrix(matrix), model._settings_, threads)
-        ascent = Ascent(users, model.element_, model._settings_, threads)
+        W = model.fitted_.part("factors").fold_in(matrix, model.element_, threads)
+        ascent = Ascent(LocalBlocks(Data.from_matrix(matrix), settings, threads), model.element_, settings, threads)
         return ascent.visit(Point(model.element_, W, model.item_posterior_)).bound
 
 

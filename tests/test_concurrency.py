@@ -84,8 +84,9 @@ def test_a_reader_sees_a_whole_model_while_two_processes_replace_it(tmp_path: Pa
         while any(writer.poll() is None for writer in writers):
             model = dcpf.load(path)
             store.verify(path)  # perhaps the next one by now, but whole
-            assert model.user_factors.tobytes() in whole.values()
-            seen.add(model.user_factors.shape[1])
+            user_means = model.part("factors").user_means
+            assert user_means.tobytes() in whole.values()
+            seen.add(user_means.shape[1])
         assert [writer.wait(LONG) for writer in writers] == [0, 0]
     assert seen == {3, 5}
     assert path.read_bytes() in whole
@@ -203,7 +204,7 @@ def test_threads_ask_one_loaded_model_as_one_would(tmp_path: Path) -> None:
     """What a model computes when it is first asked, it may compute in several threads at once."""
     fitted().save(tmp_path / "model.safetensors")
 
-    def answers(model: dcpf.DCPF, asked: int) -> tuple[list[int], list[float]]:
+    def answers(model: dcpf.FittedModel, asked: int) -> tuple[list[int], list[float]]:
         history = {asked: 3, asked + 1: 1} if asked % 2 else None
         items, scores = model.recommend(None if history else asked, n=7, history=history)
         return items.tolist(), scores.tolist()

@@ -11,8 +11,8 @@ from scipy import sparse
 import dcpf
 from dcpf.inference import vbem
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.posterior import sessions_at
 from dcpf.inference.updates import GammaMoments, update_factors
 from dcpf.kernels.threads import Threads
 from dcpf.simulation import listening_data
@@ -53,7 +53,8 @@ def test_sessions_rise_with_the_rate_from_one_to_the_count_at_any_rate_of_a_floa
         H = GammaPosterior(np.full((len(counts), 1), certain), np.full(len(counts), certain * rate), np.zeros(1))
         with Threads(1) as threads:
             users, items = (update_factors(q, 0.3, threads) for q in (W, H))
-            mean = sessions_of(Rows.from_matrix(matrix), users, items, dcpf.elements.get(element), threads)
+            rates = np.maximum((users.geometric @ items.geometric.T).ravel(), np.finfo(np.float64).tiny)
+            mean = sessions_at(Rows.from_matrix(matrix), rates, dcpf.elements.get(element), threads)
         n = mean.reshape(len(log_rates), len(counts))
         assert (n >= 1.0 - 1e-9).all()
         assert (n <= counts * (1.0 + 1e-9)).all()

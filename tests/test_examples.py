@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import run
 
-from dcpf.elements import base
+from dcpf.elements import element as element_module
 
 DOCS = Path(__file__).parent.parent / "docs"
 EXAMPLES = DOCS / "examples"
@@ -92,7 +92,7 @@ def test_the_example_runs_and_prints_what_is_shown(
         pytest.importorskip(NEEDS[name])
     shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))  # an element of an example is not known elsewhere
+    monkeypatch.setattr(element_module, "_REGISTRY", dict(element_module._REGISTRY))
     printed = run_example(name)
     assert not (tmp_path / "checkpoint").exists()
     for piece in shown_after(name):

@@ -57,14 +57,12 @@ def test_public_names_are_there() -> None:
 # no longer needed.
 BORROWED_PRIVATE_NAMES = """
 baselines: _frame
-distributed: _average_user _catalogue _excitation _learn_excitation _settings _size _take_over _take_over_items
-distributed: _typical_rates _warn_unsettled
 evaluation: _kept _nothing_of _rates _total_rate
 model: _bit_generator
 serve: _asked _column_sums _explain _lists _rates _read
 """
 REPEATED_CLASS_NAMES = """
-Columns Factors Lines Lists Manifest Part Record Rows Rules Settings Table Task Times Trial Visit
+Columns Factors Lines Lists Manifest Part Record Rows Rules Settings Table Task Trial
 """
 # Of named tuples and of os: public in spite of the underscore
 PUBLIC = {"_asdict", "_exit", "_fields", "_replace"}

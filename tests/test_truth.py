@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 import dcpf
 from dcpf.elements import Element, Geometric, Logarithmic, ShiftedNegativeBinomial, ZeroTruncatedPoisson
-from dcpf.inference.evidence import log_likelihood_of_counts
+from dcpf.inference.posterior import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
 from dcpf.simulation import draw_counts
 

@@ -154,7 +154,7 @@ def test_a_history_goes_before_the_training_counts(name: str) -> None:
 def test_unknown_items_of_a_history_are_skipped_and_it_is_said(name: str) -> None:
     model = MAKE[name]().fit(CAMPS)
     table = pl.DataFrame({"user": ["new"] * 3, "item": ["item 04", "not there", "item 02"], "count": [3, 9, 1]})
-    with pytest.warns(UserWarning, match="1 of 3 items of the history are unknown .* 'not there'") as said:
+    with pytest.warns(UserWarning, match="1 of 3 items are unknown .* 'not there'") as said:
         items, _ = model.recommend("new", n=20, history=table)
     assert said[0].filename == __file__
     plain = np.zeros((1, 20), dtype=int)

@@ -1,5 +1,6 @@
 """dcpf similar, explain, inspect and doctor: the same answers as from Python, in tables and as JSON."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.cli.running import TRICKY, printed, refused, run
+from tests.cli.running import TRICKY, printed, refused, run, run_alone
 
 import dcpf
 from dcpf.cli.inspect import sparkline
@@ -22,11 +23,11 @@ def test_similar_items_are_those_of_python_and_an_item_goes_by_its_name(model: P
     assert all(f"{one['item']} " in table and f"{one['similarity']:.3f}" in table for one in expected)
 
 
-def test_an_item_that_goes_with_none_says_so_and_a_table_of_names_is_told_what_it_wants(tmp_path: Path) -> None:
+def test_an_item_similar_to_none_says_so_and_a_table_of_names_is_told_what_it_wants(tmp_path: Path) -> None:
     counts = dcpf.Counts.from_matrix([[3, 1, 0], [2, 2, 0], [0, 0, 4]], ["a", "b", "c"], ["1", "2", "3"])
     lonely = dcpf.DCPF(1, random_state=0).fit(counts.with_names({"1": "one", "2": "two"}))
     lonely.save(tmp_path / "m.safetensors")
-    assert "Nothing goes with it" in run("similar", tmp_path / "m.safetensors", "--item", "3").stdout
+    assert "Nothing is similar" in run("similar", tmp_path / "m.safetensors", "--item", "3").stdout
     with pytest.warns(UserWarning, match="such as 'two', which is a name: tables have ids, here '2'"):
         lonely.recommend("z", history=dcpf.Counts.from_matrix([[5, 1]], ["z"], ["1", "two"]))
 
@@ -64,7 +65,7 @@ def test_explain_prints_a_score_whose_parts_add_up(model: Path) -> None:
     history, components = result.stdout.split("By component")
     others = len(told["history"]) - 2
     assert f"({others} other items)" in history
-    shares = [int(one) for one in re.findall(r"(\d+)%\s*\n", history.split("Because")[1])]
+    shares = [int(one) for one in re.findall(r"(\d+)%\s*\n", history.split("By item of the history")[1])]
     assert len(shares) == 4
     assert sum(shares) == pytest.approx(100, abs=2)
     assert sum(int(one) for one in re.findall(r"(\d+)%\s*\n", components)) == pytest.approx(100, abs=2)
@@ -126,14 +127,26 @@ def test_doctor_tells_versions_cores_and_where_compiled_code_is(model: Path) -> 
     assert result.stdout.endswith(f"{model}: ok\n")
 
 
-def test_without_a_place_for_compiled_code_doctor_tells_it_and_other_commands_warn_once(model: Path) -> None:
+def test_without_a_place_for_compiled_code_doctor_says_so_and_a_command_that_compiles_warns_once(
+    model: Path, tmp_path: Path
+) -> None:
     nowhere = "import numba.core.caching as of; of.CacheImpl._locator_classes = []; from dcpf.cli.main import app; "
-    for asked, told, warned in ((["doctor"], 1, 0), (["similar", str(model), "--item", "s0"], 0, 1)):
+    (tmp_path / "fresh.csv").write_text("user,item,plays\nzoe,s0,2\n")
+    fold_in = ["recommend", str(model), "--user", "zoe", "--history", str(tmp_path / "fresh.csv")]
+    for asked, told, warned in ((["doctor"], 1, 0), (["similar", str(model), "--item", "s0"], 0, 0), (fold_in, 0, 1)):
         command = [sys.executable, "-c", f"{nowhere} app({asked})"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
-        assert result.stdout.count("nowhere to keep compiled code") == told
+        assert result.stdout.count("no folder to cache compiled code in") == told
         assert result.stderr.count("NUMBA_CACHE_DIR") == result.stderr.count("\n") == warned
+
+
+def test_a_command_that_compiles_says_so_once_and_the_next_finds_it_compiled(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "fresh.csv").write_text("user,item,plays\nzoe,s0,2\n")
+    cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for remark in ("dcpf: compiling for this machine, once: this can take half a minute\n", ""):
+        result = run_alone("recommend", model, "--user", "zoe", "--history", tmp_path / "fresh.csv", env=cache)
+        assert (result.returncode, result.stderr) == (0, remark)
 
 
 def test_doctor_finds_one_flipped_bit_that_no_other_command_looks_for(model: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_counts_that_only_look_odd_are_taken(case: str, tmp_path: Path) -> None:
     (tmp_path / "plays.csv").write_text(content, encoding="utf-8", newline="")
     result = run("fit", tmp_path / "plays.csv", "-o", tmp_path / "m", *LEAN)
     assert result.exit_code == 0, result.stderr
-    assert list(dcpf.load(tmp_path / "m").users_) == users
+    assert list(dcpf.load(tmp_path / "m").users) == users
 
 
 @pytest.mark.parametrize("case", OPTIONS)
@@ -146,7 +146,7 @@ def test_row_24_an_unknown_item_in_a_history_is_skipped_and_counted(model: Path,
 
 def test_row_36_more_than_is_left_gives_what_there_is(model: Path) -> None:
     fitted = dcpf.load(model)
-    left = 20 - fitted.history_[[fitted.users_.find("bob")]].nnz
+    left = 20 - fitted.history[[fitted.users.find("bob")]].nnz
     result = run("recommend", model, "--user", "bob", "-n", 1000)
     assert result.stdout.count("%") == left
 

@@ -49,8 +49,8 @@ def test_a_figure_is_drawn_if_asked(model: Path, tmp_path: Path, ending: str, st
     [
         (("--draws", 0), "--draws must be at least 1, found 0"),
         (("--seed", -1), "--seed must be at least 0, found -1"),
-        (("-o", "check.csv"), "the ending must be one of .png, .svg, .pdf, found '.csv'"),
-        (("-o", "nowhere/check.png"), "there is no folder"),
+        (("-o", "check.csv"), "the suffix must be one of .png, .svg, .pdf, found '.csv'"),
+        (("-o", "nowhere/check.png"), "does not exist"),
     ],
 )
 def test_options_that_cannot_be_are_refused(model: Path, options: tuple[object, ...], words: str) -> None:

@@ -77,10 +77,10 @@ def test_a_signal_stops_after_the_iteration_and_the_same_command_goes_on(
     assert process.returncode == code, said
     done = CheckpointFolder(kept).manifest().number
     assert done in (3, 4)  # visits and iterations differ by steps that were taken back
-    words = f"dcpf: stopped after iteration {done}; {tmp_path / 'm'} was not written; the same command with --resume"
-    assert said.splitlines()[-1] == f"{words} goes on"
+    words = f"dcpf: stopped after iteration {done}; {tmp_path / 'm'} was not written; run the same command with"
+    assert said.splitlines()[-1] == f"{words} --resume to continue"
     assert "Traceback" not in said
-    assert "add --resume to go on from it, or remove" in refused(*command)
+    assert "add --resume to continue it, or remove" in refused(*command)
     result = run(*command, "--resume")
     assert result.exit_code == 0, result.stderr
     assert f"goes on from the checkpoint in {kept}, after iteration {done}" in result.stderr
@@ -102,7 +102,7 @@ def test_a_second_interrupt_stops_at_once_and_keeps_the_last_whole_iteration(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)  # nobody lets the iteration end
     assert process.returncode == 130
-    assert f"dcpf: interrupted; {tmp_path / 'm'} was not written; the same command with --resume goes on" in said
+    assert f"dcpf: interrupted; {tmp_path / 'm'} was not written; run the same command with --resume to" in said
     assert CheckpointFolder(kept).manifest().number in (2, 3)
     assert run(*command, "--resume").exit_code == 0
     assert (tmp_path / "m").read_bytes() == undisturbed
@@ -147,7 +147,7 @@ def test_resume_without_a_checkpoint_begins_and_says_so(
     plays: Path, tmp_path: Path, kept: Path, undisturbed: bytes
 ) -> None:
     result = run("fit", plays, "-o", tmp_path / "m", *LEAN, "--checkpoint", kept, "--resume")
-    assert f"No checkpoint in {kept}: the fit begins anew" in result.stderr
+    assert f"No checkpoint in {kept}: the fit starts afresh" in result.stderr
     assert (tmp_path / "m").read_bytes() == undisturbed
 
 
@@ -161,9 +161,7 @@ def test_what_cannot_be_gone_on_from_is_refused(plays: Path, model: Path, tmp_pa
     said = refused(*base, "--checkpoint", tmp_path / "mine")
     assert "holds other files than checkpoints, such as 'thesis.txt'; name a new or empty folder" in said
     kept.mkdir()
-    assert "is in the folder of the checkpoint" in refused(
-        "fit", plays, "-o", kept / "m", *LEAN, "--checkpoint", kept
-    )
+    assert "is in the checkpoint folder" in refused("fit", plays, "-o", kept / "m", *LEAN, "--checkpoint", kept)
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 

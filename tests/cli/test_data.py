@@ -104,7 +104,7 @@ def test_the_fit_that_it_suggests_works(tmp_path: Path, name: str) -> None:
     fitted = run(*shlex.split(fit), "--components", 2, "--max-iter", 2, "--tol", 0)
     assert fitted.exit_code == 0, fitted.stderr
     model = dcpf.load(output.with_suffix(".safetensors"))
-    assert (model.names_ is None) == (name != "lastfm")
+    assert (model.names is None) == (name != "lastfm")
 
 
 def test_without_a_name_the_data_sets_are_listed_with_their_pages() -> None:
@@ -137,11 +137,11 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read(tmp_path: Path) 
     output = tmp_path / "out.parquet"
     assert "choose one of taste-profile, lastfm, nips" in refused("data", "imagenet", original)
     assert "-o nips.parquet" in refused("data", "nips", original)
-    assert "the ending must be one of .parquet, .csv" in refused(
+    assert "the suffix must be one of .parquet, .csv" in refused(
         "data", "nips", original, "-o", tmp_path / "out.json"
     )
     assert "would be overwritten" in refused("data", "nips", original, "-o", original)
-    assert "there is no folder" in refused("data", "nips", original, "-o", tmp_path / "no" / "out.csv")
+    assert "does not exist" in refused("data", "nips", original, "-o", tmp_path / "no" / "out.csv")
     assert "--users must be at least 1" in refused("data", "nips", original, "-o", output, "--users", 0)
     assert "--whole" in refused("data", "nips", original, "-o", output, "--users", 2, "--whole")
     assert not output.exists()

@@ -62,7 +62,7 @@ def test_a_fit_with_another_element_than_the_simulated_one_says_so(element: str)
     result = run(*SMALL, "--element", element)
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
-    assert f"another law ({element}) than the simulation (shifted-negative-binomial)" in words
+    assert f"another element ({element}) than the simulation (shifted-negative-binomial)" in words
     assert re.search(r"p \(shifted-negative-binomial\)\s+0\.800\s+-", result.stdout)
 
 

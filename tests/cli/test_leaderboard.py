@@ -41,13 +41,13 @@ def test_a_folder_that_cannot_be_used_is_refused_before_any_fit(
     fit = "dcpf.evaluation.runs.Worker.call"
     monkeypatch.setattr(fit, lambda *asked: pytest.fail("a fit before the folder was looked at"))
     (tmp_path / "file").write_text("")
-    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file", *SMALL)
-    assert "is no folder" in refused("leaderboard", plays, "-o", tmp_path / "file" / "board", *SMALL)
+    assert "is not a folder" in refused("leaderboard", plays, "-o", tmp_path / "file", *SMALL)
+    assert "is not a folder" in refused("leaderboard", plays, "-o", tmp_path / "file" / "board", *SMALL)
     (tmp_path / "plays").mkdir()
     (tmp_path / "plays" / "item-knn.jsonl").write_text("[]\n")  # of the second method
     assert "item-knn.jsonl, line 1: not what a run writes" in refused("leaderboard", plays, "-o", tmp_path, *SMALL)
     monkeypatch.setattr("dcpf.cli.output.os.access", lambda path, mode: Path(path) != tmp_path)  # root may write
-    assert f"nothing may be written to the folder {tmp_path}" in refused(
+    assert f"no permission to write to the folder {tmp_path}" in refused(
         "leaderboard", plays, "-o", tmp_path / "new" / "board", *SMALL
     )
 

@@ -10,24 +10,25 @@ from tests.cli.running import run, run_alone
 
 from dcpf import elements
 from dcpf.cli import main
-from dcpf.cli.output import numbers, plain, whole_file, without_nan
+from dcpf.cli.files import whole_file
+from dcpf.cli.output import format_numbers, printable, progress_bar, without_nan
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.text import clock
 
 
 def test_a_column_of_numbers_has_as_many_decimals_as_its_largest_needs() -> None:
-    assert numbers([0.5, 2.345, 12.0]) == ["0.5", "2.3", "12.0"]
-    assert numbers([2.345, 0.001]) == ["2.35", "0.00"]
-    assert numbers([0.0234, 0.00001]) == ["0.0234", "0.0000"]
-    assert numbers([12345.6, 7.0]) == ["12,346", "7"]
-    assert numbers([0.5, 0.01], percent=True) == ["50.0%", "1.0%"]
-    assert numbers([float("nan"), 1.0, float("inf")]) == ["-", "1.00", "-"]
-    assert (numbers([]), numbers([0.0])) == ([], ["0.0"])
+    assert format_numbers([0.5, 2.345, 12.0]) == ["0.5", "2.3", "12.0"]
+    assert format_numbers([2.345, 0.001]) == ["2.35", "0.00"]
+    assert format_numbers([0.0234, 0.00001]) == ["0.0234", "0.0000"]
+    assert format_numbers([12345.6, 7.0]) == ["12,346", "7"]
+    assert format_numbers([0.5, 0.01], percent=True) == ["50.0%", "1.0%"]
+    assert format_numbers([float("nan"), 1.0, float("inf")]) == ["-", "1.00", "-"]
+    assert (format_numbers([]), format_numbers([0.0])) == ([], ["0.0"])
 
 
 def test_a_name_cannot_act_on_the_terminal() -> None:
-    assert plain("a\x1b[31mb\rc\nd\u2028e") == "a\ufffd[31mb\ufffdc\ufffdd\ufffde"
-    assert plain("Björk [bold] 椎名林檎 👩‍🎤") == "Björk [bold] 椎名林檎 👩‍🎤"
+    assert printable("a\x1b[31mb\rc\nd\u2028e") == "a\ufffd[31mb\ufffdc\ufffdd\ufffde"
+    assert printable("Björk [bold] 椎名林檎 👩‍🎤") == "Björk [bold] 椎名林檎 👩‍🎤"
 
 
 def test_times_and_what_is_no_number() -> None:
@@ -49,6 +50,20 @@ def test_a_fit_tells_the_time_that_is_left_at_most_without_that_for_compiling(
     said = capfd.readouterr().err
     assert "3/12 bound -1,234.50 p 0.5  0:34, at most 0:18 left" in said  # nine times two seconds
     assert said.startswith("[bold]notes[/bold] stay")
+
+
+def test_an_interrupted_progress_bar_says_what_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    words = "1 fit is kept; the same command resumes from there"
+    with (
+        pytest.raises(KeyboardInterrupt, match=words),
+        progress_bar("starting", 3, lambda: "1 fit is kept") as update,
+    ):
+        update(1, description="the second", line="2/3 the\nsecond")
+        raise KeyboardInterrupt
+    assert capfd.readouterr().err == "  2/3 the\ufffdsecond\n"  # there is no terminal
+    with pytest.raises(KeyboardInterrupt, match=r"^$"), progress_bar("reading", of_bytes=True) as update:
+        update(1, 2)
+        raise KeyboardInterrupt
 
 
 def test_a_file_that_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.cli.conftest import LEAN
 from tests.cli.running import refused, run
 
 from dcpf.cli.main import app
-from dcpf.cli.reading import Reading
+from dcpf.cli.options import ReadingOptions, TrainingData
 
 TAKERS = ("fit", "recommend", "explain", "evaluate", "check", "tune", "leaderboard", "reproduce")
 
@@ -26,7 +26,7 @@ def broken(folder: Path, tmp_path: Path) -> Path:
 def test_every_command_that_reads_counts_has_all_options(name: str) -> None:
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     taken = {one.name for one in command.params}
-    assert taken >= set(Reading.__annotations__)
+    assert taken >= set(ReadingOptions.__annotations__)
     assert "reading" not in taken
 
 
@@ -71,10 +71,11 @@ def test_what_tune_chooses_can_be_evaluated(plays: Path, model: Path) -> None:
 
 
 def test_options_are_typed_again_as_they_were() -> None:
-    assert Reading().typed() == []
-    said = Reading(user_column="who", header=False, skip_bad_lines=True, cap=3)
-    assert said.typed() == ["--user-column", "who", "--no-header", "--skip-bad-lines", "--cap", "3"]
-    assert Reading(header=True).typed() == ["--header"]
+    assert TrainingData().typed() == []
+    given = TrainingData(user_column="who", header=False, skip_bad_lines=True, cap=3, min_per_item=2)
+    words = ["--user-column", "who", "--no-header", "--skip-bad-lines", "--cap", "3", "--min-per-item", "2"]
+    assert given.typed() == words
+    assert ReadingOptions(header=True).typed() == ["--header"]
 
 
 def test_fit_and_evaluate_read_alike(broken: Path, tmp_path: Path) -> None:

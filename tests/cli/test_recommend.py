@@ -36,7 +36,7 @@ def test_what_is_no_number_is_null_in_json_and_a_dash_in_the_table(numbered: Pat
 def test_the_table_has_rank_item_name_and_what_is_expected(model: Path) -> None:
     fitted = dcpf.load(model)
     result = run("recommend", model, "--user", "bob", "-n", 3)
-    seen = fitted.history_[[fitted.users_.find("bob")]]
+    seen = fitted.history[[fitted.users.find("bob")]]
     assert f"User bob has {seen.nnz} items; most sessions (and count): " in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if line.lstrip()[:2] in ("1 ", "2 ", "3 ")]
     (items, sessions) = fitted.recommend("bob", 3)
@@ -100,7 +100,7 @@ def test_a_history_is_folded_in_and_its_unknown_items_are_counted(model: Path, f
 def test_an_unknown_user_may_be_shown_what_is_popular(model: Path, numbered: Path) -> None:
     for path in (model, numbered):
         result = run("recommend", path, "--user", "nobody", "--unknown", "popular", "-n", 2)
-        assert "User nobody is unknown: this is what is popular" in result.stdout
+        assert "User nobody is unknown; popular items instead" in result.stdout
     both = printed("recommend", numbered, "--user", "nobody", "--user", "103", "--unknown", "popular", "-n", 1)
     assert [one["user"] for one in both] == ["nobody", "103"]  # of one kind, as a table needs it
 

@@ -50,7 +50,7 @@ def test_the_model_is_that_of_the_chosen_settings(plays: Path, journal: Path, tm
     assert len(found["trials"]) == 6
     model = dcpf.load(path)
     expected = dcpf.DCPF(**found["chosen"], random_state=0).fit(dcpf.read_counts(plays))
-    assert np.array_equal(model.item_factors, expected.item_factors)
+    assert np.array_equal(model.part("factors").items.H, expected.item_factors)
     assert model.recommend("u7", 5).to_frame().equals(expected.recommend("u7", 5).to_frame())
     assert found["command"].startswith(f"dcpf fit {plays} -o {path}")
     assert found["is_default"] == (found["python"] == "DCPF(random_state=0)")
@@ -80,10 +80,10 @@ def test_what_cannot_be_done_is_one_line(plays: Path, tmp_path: Path) -> None:
     assert "--trials must be at least 1" in refused("tune", plays, "--trials", 0)
     assert "would be overwritten" in refused("tune", plays, "--journal", plays)
     assert "(--journal names the file" in refused("tune", plays, "--journal", tmp_path / "none" / "j.jsonl")
-    assert "the ending must be one of .safetensors" in refused("tune", plays, "-o", tmp_path / "m.csv")
+    assert "the suffix must be one of .safetensors" in refused("tune", plays, "-o", tmp_path / "m.csv")
     (tmp_path / "m.safetensors").write_text("a letter")
-    assert "is no model" in refused("tune", plays, "-o", tmp_path / "m.safetensors")
-    assert "the ending must be one of .png" in refused("tune", plays, "--figure", tmp_path / "f.gif")
+    assert "is not a model" in refused("tune", plays, "-o", tmp_path / "m.safetensors")
+    assert "the suffix must be one of .png" in refused("tune", plays, "--figure", tmp_path / "f.gif")
 
 
 def test_the_help_names_all_metrics() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dcpf
-from dcpf.distributed import local_cluster, preparing
+from dcpf.distributed import local_cluster, prepared
 from dcpf.inference import data
 
 BLOCK = 700  # entries
@@ -24,7 +24,7 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (data, preparing):
+    for module in (data, prepared):
         monkeypatch.setattr(module, "BLOCK_ENTRIES", BLOCK)
 
 

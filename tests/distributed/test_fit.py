@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 from tests.distributed.conftest import saved
 
 import dcpf
 from dcpf.distributed import fit, recommend
-from dcpf.distributed.engine import check_secure
+from dcpf.distributed.cluster import check_secure
 
 LIMIT = 300.0  # seconds after which a fit that takes two is said to hang, on however busy a machine
 
@@ -99,7 +100,9 @@ def test_the_model_file_is_that_of_one_machine(
 @pytest.mark.parametrize(
     "changes", [{"accelerate": False, "element": "geometric"}, {"dtype": "float64"}, {"learn_rates": False}]
 )
-def test_so_it_is_with_other_parameters(changes: dict[str, Any], files: Path, client: Any, tmp_path: Path) -> None:
+def test_other_parameters_give_the_file_of_one_machine_too(
+    changes: dict[str, Any], files: Path, client: Any, tmp_path: Path
+) -> None:
     changes |= {"max_iter": 20}
     expected = saved(model(**changes).fit(dcpf.read_counts(files)), tmp_path / "alone.safetensors")
     with limited():
@@ -109,7 +112,7 @@ def test_so_it_is_with_other_parameters(changes: dict[str, Any], files: Path, cl
 def test_the_same_bits_when_workers_are_killed_all_the_time(
     files: Path, alone: bytes, client: Any, tmp_path: Path
 ) -> None:
-    """Ten kills at random moments. A killed worker is started again, and gets blocks when they are dealt anew."""
+    """Ten kills at random moments. A killed worker is started again, and gets blocks when they are balanced anew."""
     rng, kills = random.Random(0), []
 
     def kill(iteration: dcpf.Iteration) -> None:
@@ -137,21 +140,21 @@ def test_a_worker_that_joins_is_given_blocks(files: Path, alone: bytes, client: 
             send(pid, signal.SIGSTOP)
             threading.Timer(1.0, send, (pid, signal.SIGCONT)).start()
 
-    from dcpf.distributed.placing import Places
+    from dcpf.distributed.blocks import Assignment
 
-    dealt: list[int] = []
-    real = Places.deal
+    balanced: list[int] = []
+    real = Assignment.balance
 
-    def deal(self: Places, workers: dict[str, int]) -> set[int]:
+    def balance(self: Assignment, workers: dict[str, int]) -> set[int]:
         moved = real(self, workers)
-        dealt.append(len(set(self.worker_of.values())))
+        balanced.append(len(set(self.worker_of.values())))
         return moved
 
     with workers(client, 2), limited(), pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Places, "deal", deal)
+        patched.setattr(Assignment, "balance", balance)
         found = fit(model(callback=change), files, client)
-    assert dealt[0] == 2
-    assert max(dealt) == 3
+    assert balanced[0] == 2
+    assert max(balanced) == 3
     assert saved(found, tmp_path / "found.safetensors") == alone
 
 
@@ -233,7 +236,7 @@ def test_a_checkpoint_of_another_fit_is_refused(files: Path, client: Any, tmp_pa
         model(checkpoint=folder).fit(dcpf.read_counts(files))
 
 
-def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> None:
+def test_workers_can_write_the_users_and_the_model_hold_items_only(files: Path, client: Any, tmp_path: Path) -> None:
     whole = fit(model(n_neighbors=0), files, client)
     items = fit(model(n_neighbors=0), files, client, user_factors=tmp_path / "users")
     table = pl.read_parquet(tmp_path / "users" / "*.parquet").sort("user")
@@ -241,9 +244,9 @@ def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> N
     np.testing.assert_array_equal(table["factors"].to_numpy(), whole.user_factors)
     items.save(tmp_path / "items.safetensors")
     again = dcpf.load(tmp_path / "items.safetensors")
-    assert again.item_factors.tobytes() == whole.item_factors.tobytes()
-    assert list(again.users_) == ["average"]
-    np.testing.assert_allclose(again.user_factors[0], whole.user_factors.mean(axis=0), rtol=1e-5)
+    assert again.part("factors").items.H.tobytes() == whole.item_factors.tobytes()
+    assert list(again.users) == ["average"]
+    np.testing.assert_allclose(again.part("factors").user_means[0], whole.user_factors.mean(axis=0), rtol=1e-5)
     history = {whole.items_[0]: 3, whole.items_[5]: 1}
     for one, other in zip(again.recommend(history=history, n=5), whole.recommend(history=history, n=5), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -256,7 +259,7 @@ def test_users_can_stay_elsewhere(files: Path, client: Any, tmp_path: Path) -> N
     ids=["integers for strings", "strings for integers"],
 )
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_names_are_those_of_one_machine(
+def test_names_find_their_items_as_on_one_machine(
     spelt: bool, names: dict[Any, str], elsewhere: bool, client: Any, tmp_path: Path
 ) -> None:
     item = ["007", "12", "15"] if spelt else [7, 12, 15]
@@ -320,7 +323,7 @@ def test_counts_that_can_only_be_read_will_do_with_a_checkpoint(
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("dcpf.distributed.fitting.shelf", refuse)
+    monkeypatch.setattr("dcpf.distributed.fitting.scratch_folder", refuse)
     with limited():
         found = fit(model(checkpoint=tmp_path / "kept"), files, client)
     assert saved(found, tmp_path / "found.safetensors") == alone
@@ -355,6 +358,14 @@ def test_lists_are_those_of_the_histories_folded_in(files: Path, client: Any, tm
     expected = fitted.recommend(history=dcpf.read_counts(files), n=7).to_frame().sort("user", "rank")
     assert users == len(fitted.users_)
     assert found.equals(expected)
+    fitted.save(tmp_path / "items.safetensors", history=False)
+    recommend(dcpf.load(tmp_path / "items.safetensors"), f"{files}.dcpf", client, tmp_path / "again", n=7)
+    assert pl.read_parquet(tmp_path / "again" / "*.parquet").sort("user", "rank").equals(expected)
+
+
+def test_a_model_that_is_not_fitted_has_no_lists(files: Path, client: Any, tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        recommend(model(), f"{files}.dcpf", client, tmp_path / "lists")
 
 
 def test_the_driver_tells_where_the_time_goes(files: Path, client: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from tests.kernels.compiled import look_up
 
 from dcpf import elements
 from dcpf.elements import Element, Totals
-from dcpf.inference.tabulate import Tables
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels.threads import Threads
 
 EPS = np.finfo(np.float64).eps
@@ -365,9 +365,9 @@ def enumerated(terms: list[mp.mpf], t: float) -> tuple[float, float, float, floa
 
 def from_table(element: Element, y: int, t: float, *, single: bool = False) -> tuple[float, float]:
     """(log Z, E[n]) as the table says it, or the one for rates in single precision."""
-    table = Tables(np.array([y]), Threads(1), learn_shape=False).covering(element, (t, t), single=single)
+    table = PosteriorTables(np.array([y]), Threads(1), learn_shape=False).covering(element, (t, t), single=single)
     mean = np.empty(1)
-    log_z, *_ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), mean, np.empty(1, np.int64))
+    log_z, *_ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), mean)
     return log_z, float(mean[0])
 
 

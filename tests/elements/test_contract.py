@@ -158,29 +158,29 @@ def test_beyond_goes_on_by_a_part_of_the_way_in_the_logarithm(name: str) -> None
     cls = type(elements.get(name))
     now, before = (dataclasses.replace(cls.default(), p=p) for p in (0.5, 0.4))
     end = cls.p_max
-    odds = [x if math.isinf(end) else x / (end - x) for x in (0.4, 0.5, now.beyond(before, 0.5).p)]
+    odds = [x if math.isinf(end) else x / (end - x) for x in (0.4, 0.5, now.extrapolate(before, 0.5).p)]
     assert odds[2] == pytest.approx(odds[1] * (odds[1] / odds[0]) ** 0.5, rel=1e-12)
-    assert now.beyond(now, 0.9).p == pytest.approx(0.5, rel=1e-15)
+    assert now.extrapolate(now, 0.9).p == pytest.approx(0.5, rel=1e-15)
 
 
 @pytest.mark.parametrize("name", elements.names())
 def test_beyond_never_leads_to_an_end_of_the_range(name: str) -> None:
     cls = type(elements.get(name))
     if elements.get(name).limit is not None:
-        assert elements.get(name).beyond(elements.get(name), 0.9) == elements.get(name)
+        assert elements.get(name).extrapolate(elements.get(name), 0.9) == elements.get(name)
         return
     end = cls.p_max if math.isfinite(cls.p_max) else 1e300
     close = [dataclasses.replace(cls.default(), p=p) for p in (1e-300, 1e-10, 0.5, end * (1 - 1e-15))]
     for now in close:
         for before in close:
-            assert now.beyond(before, 0.99).limit is None
+            assert now.extrapolate(before, 0.99).limit is None
         for p in (0.0, cls.p_max):
-            assert now.beyond(dataclasses.replace(now, p=p), 0.99) == now
-            assert dataclasses.replace(now, p=p).beyond(now, 0.99).limit is not None
+            assert now.extrapolate(dataclasses.replace(now, p=p), 0.99) == now
+            assert dataclasses.replace(now, p=p).extrapolate(now, 0.99).limit is not None
 
 
 def test_beyond_keeps_a_shape_within_its_range() -> None:
     low, high = elements.ShiftedNegativeBinomial.ranges["a"]
     for end, inner in ((low, 2 * low), (high, high / 2)):
         now, before = (elements.ShiftedNegativeBinomial(0.5, a) for a in (end, inner))
-        assert now.beyond(before, 0.9).a == end
+        assert now.extrapolate(before, 0.9).a == end

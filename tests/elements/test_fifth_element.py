@@ -11,8 +11,8 @@ from tests.elements import laws
 
 import dcpf
 from dcpf import elements
-from dcpf.elements import base
-from dcpf.inference.tabulate import Tables
+from dcpf.elements import element as element_module
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels.threads import Threads
 
 SHIFTED_POISSON = '''
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from dcpf.elements.base import Element
+from dcpf.elements.element import Element
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ from dataclasses import dataclass, replace
 
 from dcpf.elements import ShiftedNegativeBinomial
 from dcpf.elements import shifted_negative_binomial as snb
-from dcpf.elements.base import Element
+from dcpf.elements.element import Element
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Shaped(Element):
 @pytest.fixture
 def new_file(tmp_path, monkeypatch):
     """Write a module, import it, and forget all about it after the test."""
-    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
+    monkeypatch.setattr(element_module, "_REGISTRY", dict(element_module._REGISTRY))
 
     def write_and_import(name, text):
         path = tmp_path / f"{name}.py"
@@ -193,7 +193,7 @@ def test_its_bound_beats_a_wrong_element_on_its_own_counts(shifted_poisson):
 
 def test_a_table_is_made_anew_for_a_shape_of_any_name(new_file):
     shaped = new_file("shaped", SHAPED).Shaped
-    tables = Tables(np.array([2, 9]), Threads(1), learn_shape=True)
+    tables = PosteriorTables(np.array([2, 9]), Threads(1), learn_shape=True)
     one, other = (tables.covering(shaped(0.5, tail), (-1.0, 1.0)).polynomials for tail in (1.0, 0.7))
     assert not np.array_equal(one, other)
 
@@ -207,4 +207,4 @@ def test_the_model_learns_a_shape_of_any_name(new_file):
 
 
 def test_nothing_is_left_behind():
-    assert not {"shifted-poisson", "one-and-poisson", "shaped"} & set(base._REGISTRY)
+    assert not {"shifted-poisson", "one-and-poisson", "shaped"} & set(element_module._REGISTRY)

@@ -19,7 +19,7 @@ from tests.elements.laws import assert_close, enumerated, from_table, stirling_r
 from tests.kernels.compiled import look_up
 
 from dcpf.elements import Element, Geometric, Logarithmic, ShiftedNegativeBinomial, ZeroTruncatedPoisson
-from dcpf.inference.tabulate import Tables
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels.threads import Threads
 
 DIGITS = 1e-8
@@ -97,9 +97,8 @@ def test_what_the_shape_is_learned_from_equals_enumeration(element, y):
     wanted = [expected_shape(element, y, float(t)) for t in rates]
     assert_close(element.cumulants(np.array([y]), rates)[0, :, 4], wanted, DIGITS)
     for t, want in zip(rates, wanted, strict=True):
-        table = Tables(np.array([y]), Threads(1), learn_shape=True).covering(element, (t, t))
-        scratch = (np.empty(1), np.empty(1, np.int64))
-        _, _, found, _, _ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), *scratch)
+        table = PosteriorTables(np.array([y]), Threads(1), learn_shape=True).covering(element, (t, t))
+        _, _, found, _, _ = look_up(table, np.zeros(1, dtype=np.int32), np.array([t]), np.empty(1))
         assert_close(found, want, DIGITS, t)
 
 

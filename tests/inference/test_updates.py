@@ -11,8 +11,8 @@ from dcpf.counts import count_matrix
 from dcpf.inference.blocks import LocalBlocks, random_start
 from dcpf.inference.data import Data
 from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.inference.settings import FitSettings
-from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import GammaMoments, bound, column_means, local_step, update_factors, update_rates
 from dcpf.inference.vbem import Ascent, converged, iterate
 from dcpf.kernels.threads import Threads
@@ -44,7 +44,7 @@ def test_local_step_shares_the_sessions_out_among_the_components(name: str) -> N
     user_shape, item_shape = np.empty_like(W0), np.empty_like(H0)
     with Threads(2) as threads:
         tables, shapes, nowhere = (
-            Tables(DATA.counts, threads, learn_shape=False),
+            PosteriorTables(DATA.counts, threads, learn_shape=False),
             (user_shape, item_shape),
             (0.0, 0.0),
         )
@@ -58,15 +58,13 @@ def test_local_step_shares_the_sessions_out_among_the_components(name: str) -> N
     assert local.sessions == pytest.approx(mean.sum(), rel=1e-9)
     assert local.log_evidence == pytest.approx(log_z.sum(), rel=1e-9)
     looked_up = np.log(lam[Y > 1])
-    np.testing.assert_allclose(
-        np.add(local.span, natural(element)[1]), (looked_up.min(), looked_up.max()), rtol=1e-12
-    )
+    np.testing.assert_allclose(np.add(local.span, element.natural[1]), (looked_up.min(), looked_up.max()), rtol=1e-12)
 
 
 def test_tables_of_the_shape_are_the_expected_numbers_of_tables() -> None:
     element = dcpf.elements.ShiftedNegativeBinomial(0.6, 0.7)
     with Threads(1) as threads:
-        tables = Tables(DATA.counts, threads, learn_shape=True)
+        tables = PosteriorTables(DATA.counts, threads, learn_shape=True)
         W, H = GammaMoments.start(W0), GammaMoments.start(H0)
         shapes = (np.empty_like(W0), np.empty_like(H0))
         local = local_step(DATA.blocks[0], W, H, element, PRIOR, (0.0, 0.0), tables, shapes, threads)
@@ -176,10 +174,10 @@ def test_convergence_is_relative_and_never_reached_for_tol_zero() -> None:
 def test_a_table_says_the_same_of_a_count_whatever_else_it_holds() -> None:
     def answer(counts: list[int], span: tuple[float, float]) -> float:
         with Threads(1) as threads:
-            tables = Tables(np.array(counts), threads, learn_shape=False)
+            tables = PosteriorTables(np.array(counts), threads, learn_shape=False)
             table = tables.covering(element, span)
         out = np.empty(1)
-        look_up(table, np.array([counts.index(777)], dtype=np.int32), np.array([0.3]), out, np.empty(1, np.int64))
+        look_up(table, np.array([counts.index(777)], dtype=np.int32), np.array([0.3]), out)
         return float(out[0])
 
     for name in ELEMENTS:
@@ -192,10 +190,10 @@ def test_a_table_that_is_extended_is_the_one_made_at_once() -> None:
     for name in ELEMENTS:
         element = dcpf.elements.get(name)
         with Threads(2) as threads:
-            tables = Tables(counts, threads, learn_shape=False)
+            tables = PosteriorTables(counts, threads, learn_shape=False)
             tables.covering(element, (0.0, 1.0))
             extended = tables.covering(element, (-7.0, 6.0))
-            at_once = Tables(counts, threads, learn_shape=False).covering(element, (-7.0, 6.0))
+            at_once = PosteriorTables(counts, threads, learn_shape=False).covering(element, (-7.0, 6.0))
         np.testing.assert_array_equal(extended.polynomials, at_once.polynomials)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numba
 
-from dcpf.kernels import table
+from dcpf.kernels import posterior
 
 
 def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -18,4 +18,4 @@ def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-look_up = compiled(table.look_up)
+look_up = compiled(posterior.look_up)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special
 from tests.kernels.compiled import compiled
 
-from dcpf.kernels import elementary, sums
+from dcpf.kernels import special as elementary
 
 digamma_and_log_gamma_tails = compiled(elementary.digamma_and_log_gamma_tails)
 fast_exp = compiled(elementary.fast_exp)
@@ -20,9 +20,6 @@ fast_log_single = compiled(elementary.fast_log_single)
 log_gamma_and_digamma = compiled(elementary.log_gamma_and_digamma)
 log_rising = compiled(elementary.log_rising)
 trigamma = compiled(elementary.trigamma)
-joint_moments = compiled(sums.joint_moments)
-moments = compiled(sums.moments)
-weights_of_terms = compiled(sums.weights_of_terms)
 
 often = settings(max_examples=200, deadline=None, derandomize=True)
 POSITIVE = [1e-8, 0.01, 0.3, 0.5, 1.0, 1.5, 2.0, 7.0, 7.999, 8.0, 8.001, 20.0, 1e3, 1e6, 2.0**31, 1e15]
@@ -148,31 +145,6 @@ def test_log_rising_may_come_down_almost_to_nothing(x, left):
 def test_log_rising_of_one_is_the_logarithm():
     x = np.geomspace(0.01, 2.0**31, 50)
     np.testing.assert_allclose([log_rising(v, 1.0) for v in x], np.log(x), rtol=1e-13, atol=1e-14)
-
-
-# -- sums over terms -------------------------------------------------------------------------------------
-
-TERMS = np.array([-50.0, -3.0, 0.5, 2.0, 1.0, -40.0])
-N = np.arange(6.0)
-M = np.array([0.3, 0.1, 0.7, 2.0, -1.0, 5.0])
-
-
-def test_weights_are_relative_to_the_largest_term():
-    weights = np.empty(6)
-    peak, log_total = weights_of_terms(TERMS, weights)
-    assert peak == TERMS.max()
-    np.testing.assert_allclose(weights, np.exp(TERMS - peak), rtol=1e-15)
-    assert log_total == pytest.approx(special.logsumexp(TERMS) - peak, rel=1e-15)
-
-
-def test_moments_are_numpys():
-    weights = np.exp(TERMS)
-    total = weights.sum()
-    w = weights / total
-    mean, m_mean = w @ N, w @ M
-    assert moments(weights, N, total) == pytest.approx([mean, *(w @ (N - mean) ** k for k in (2, 3))], rel=1e-13)
-    joint = [m_mean, *(w @ ((M - m_mean) * (N - mean) ** k) for k in (1, 2, 3))]
-    assert joint_moments(weights, N, mean, M, total) == pytest.approx(joint, rel=1e-13)
 
 
 @pytest.mark.parametrize("x", [0.0, -1.0, -2e9, -np.inf, np.nan])

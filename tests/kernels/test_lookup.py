@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dcpf.kernels.lookup import pair_rates, stored_values
+from dcpf.kernels.lookup import stored_values
 
 
 @settings(deadline=None)  # the first call compiles
@@ -30,14 +30,3 @@ def test_a_place_that_is_no_column_has_no_value():
     lists = (np.array([0, 2]), np.array([-1, 2]))
     stored_values(0, 1, (matrix.indptr, matrix.indices, matrix.data), lists, out)
     assert out.tolist() == [[-1, 7]]
-
-
-def test_rates_at_pairs_are_products_of_factors():
-    rng = np.random.default_rng(0)
-    W, H = rng.random((4, 3), dtype=np.float32), rng.random((6, 3), dtype=np.float32)
-    matrix = sparse.random_array((4, 6), density=0.5, format="csr", rng=rng)
-    out = np.empty(matrix.nnz)
-    pair_rates(0, 4, matrix.indptr, matrix.indices, (W, H), out)
-    entries = matrix.tocoo()
-    expected = (W.astype(np.float64) @ H.T.astype(np.float64))[entries.row, entries.col]
-    np.testing.assert_allclose(out, expected, rtol=1e-14)

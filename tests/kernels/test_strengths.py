@@ -7,9 +7,9 @@ from tests.kernels.compiled import compiled
 
 from dcpf.elements import Binary, Logarithmic, Raw
 from dcpf.inference.data import codes_of, distinct
-from dcpf.inference.tabulate import Tables, natural
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.kernels import Csr, strengths
-from dcpf.kernels.jit import step
+from dcpf.kernels.compile import step
 from dcpf.kernels.strengths import learn_strengths
 from dcpf.kernels.threads import Threads
 
@@ -107,9 +107,9 @@ def learn(counts, given, lists, factors, element, weight, sums, rounds, n_jobs=1
     W, H = factors
     others = sparse.csr_array(counts > 0).multiply((W @ H.T).astype(np.float32)).tocsc().data
     strength, spans = np.empty(lists.data.shape, np.float32), np.empty((ITEMS, 2))
-    _, c = natural(element)
+    _, c = element.natural
     with Threads(n_jobs) as threads:
-        table = Tables(values, threads, learn_shape=False).covering(element, (-12.0, 12.0))
+        table = PosteriorTables(values, threads, learn_shape=False).covering(element, (-12.0, 12.0))
         prior = (lists, weight, np.asarray(sums, dtype=np.float64))
         out = (strength, spans)
         threads.run(learn_strengths, columns[0], columns, given, others, table, c, prior, (rounds, 0.0), out)

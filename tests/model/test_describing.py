@@ -67,13 +67,19 @@ def test_a_dict_of_it_is_plain_json(model: dcpf.DCPF) -> None:
 
 
 def test_a_saved_model_without_history_describes_itself_alike(model: dcpf.DCPF, tmp_path: Path) -> None:
+    """Also how many sessions are behind a count: that is kept among the facts of the fit."""
     model.save(tmp_path / "m", history=False)
-    told, again = model.describe().to_dict(), dcpf.load(tmp_path / "m").describe().to_dict()
-    assert again.pop("has_history") is False
-    assert again.pop("sessions_per_count") is None
-    assert told.pop("sessions_per_count") == pytest.approx(model.sessions().data.mean())
-    del told["has_history"]
-    assert told == again
+    described, again = model.describe().to_dict(), dcpf.load(tmp_path / "m").describe().to_dict()
+    assert (described.pop("has_history"), again.pop("has_history")) == (True, False)
+    assert described["sessions_per_count"] == pytest.approx(model.sessions().data.mean())
+    assert described == again
+
+
+def test_batches_leave_the_sessions_per_count_to_the_question(model: dcpf.DCPF, tmp_path: Path) -> None:
+    streamed = dcpf.DCPF(2, random_state=0).partial_fit(model.history_)
+    assert streamed.describe().sessions_per_count == pytest.approx(streamed.sessions().data.mean())
+    streamed.save(tmp_path / "m", history=False)
+    assert dcpf.load(tmp_path / "m").describe().sessions_per_count is None
 
 
 @pytest.mark.parametrize(

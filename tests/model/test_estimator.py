@@ -252,6 +252,13 @@ def test_callback_sees_each_iteration_and_may_stop() -> None:
     assert seen[-1].seconds >= seen[0].seconds > 0
 
 
+def test_after_a_callback_has_ended_a_fit_its_other_parts_can_be_learned() -> None:
+    stopped = quick(callback=lambda iteration: iteration.number == 5).fit(COUNTS)
+    assert [part.name for part in stopped.fitted_.parts] == ["factors"]
+    wanted = quick(max_iter=5).fit(COUNTS).recommend(n=3)
+    assert stopped.refit_parts().recommend(n=3).to_frame().equals(wanted.to_frame())
+
+
 def test_verbose_tells_on_standard_error_and_quiet_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     quick().fit(COUNTS)
     assert capfd.readouterr() == ("", "")

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import dcpf
 from dcpf.counts import Counts
+from dcpf.model.explanation import history_of
 
 pytestmark = pytest.mark.quick
 
@@ -172,7 +173,7 @@ def test_a_known_user_with_a_fresh_history_is_folded_in_from_it() -> None:
 
 def test_unknown_items_of_a_history_are_skipped_and_counted() -> None:  # row 24
     known = MODEL.recommend(n=4, history={"item 0": 3, "item 2": 2})
-    with pytest.warns(UserWarning, match=r"2 of 4 items are unknown to the model and were skipped, such as 'new"):
+    with pytest.warns(UserWarning, match=r"2 of 4 items are unknown to the model and were left out, such as 'new"):
         partly = MODEL.recommend(n=4, history={"item 0": 3, "new 1": 7, "item 2": 2, "new 2": 1})
     assert next(iter(partly)).tolist() == next(iter(known)).tolist()
 
@@ -494,3 +495,14 @@ def test_text_that_is_damaged_is_an_error_of_ours() -> None:
     for ask in (lambda: damaged[1], lambda: list(damaged)):
         with pytest.raises(dcpf.InvalidCounts, match=r"no text in UTF-8.*damaged"):
             ask()
+
+
+def test_a_history_is_read_as_an_explanation_reads_it() -> None:
+    fresh = {"item 1": 4, "item 2": 1}
+    for user, history in (("user 3", None), (None, fresh)):
+        counts, sessions = history_of(MODEL.fitted_, user, history)
+        why = MODEL.explain(user, "item 5", history=history)
+        order = np.argsort(why.items)
+        np.testing.assert_array_equal(counts.indices, why.items[order])
+        np.testing.assert_array_equal(counts.data, why.counts[order])
+        np.testing.assert_array_equal(sessions, why.sessions[order])

@@ -11,6 +11,7 @@ import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.blocks import LocalBlocks
 from dcpf.inference.data import Data
+from dcpf.inference.settings import FitSettings
 from dcpf.inference.stochastic import learning_rate
 from dcpf.inference.vbem import Ascent, Point
 from dcpf.kernels.threads import Threads
@@ -31,15 +32,13 @@ def streamed(passes: int = 8, counts: Counts = COUNTS, **parameters: object) -> 
 
 def whole_bound(model: dcpf.DCPF) -> float:
     """The bound of all counts with the users folded in."""
-    W = model._fold_in(model.history_)
+    fitted, settings = model.fitted_, FitSettings()
     with Threads(1) as threads:
+        W = fitted.part("factors").fold_in(fitted.history, fitted.element, threads)
         ascent = Ascent(
-            LocalBlocks(Data.from_matrix(model.history_), model._settings_, threads),
-            model.element_,
-            model._settings_,
-            threads,
+            LocalBlocks(Data.from_matrix(fitted.history), settings, threads), fitted.element, settings, threads
         )
-        return ascent.visit(Point(model.element_, W, model.item_posterior_)).bound
+        return ascent.visit(Point(fitted.element, W, fitted.part("factors").H)).bound
 
 
 @pytest.mark.parametrize("element", dcpf.elements.names())
@@ -127,14 +126,14 @@ def test_what_cannot_be_meant_is_refused() -> None:
 def test_a_stream_goes_on_after_it_was_saved(tmp_path: Path) -> None:
     model = streamed(1)
     model.save(tmp_path / "model.safetensors")
-    again = dcpf.load(tmp_path / "model.safetensors")
+    again = dcpf.DCPF.from_fitted(dcpf.load(tmp_path / "model.safetensors"))
     for one in (model, again):
         one.partial_fit(COUNTS.select(users=BATCHES[0]))
     assert model.item_factors.tobytes() == again.item_factors.tobytes()
     assert model.element_ == again.element_
     model.save(tmp_path / "bare.safetensors", history=False)
     with pytest.raises(ValueError, match="saved without its training counts, and cannot learn more"):
-        dcpf.load(tmp_path / "bare.safetensors").partial_fit(COUNTS)
+        dcpf.DCPF.from_fitted(dcpf.load(tmp_path / "bare.safetensors")).partial_fit(COUNTS)
 
 
 def test_it_goes_on_from_a_fit_without_losing_it() -> None:
@@ -145,7 +144,8 @@ def test_it_goes_on_from_a_fit_without_losing_it() -> None:
     assert whole_bound(model) > before - 5e-3 * abs(before)
     model.partial_fit(COUNTS.select(users=np.arange(350, 400)))
     assert len(model.users_) == 400
-    assert model.fit(COUNTS)._stream_ is None
+    assert model.fitted_.part("factors").seen is not None
+    assert model.fit(COUNTS).fitted_.part("factors").seen is None
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:

@@ -8,9 +8,8 @@ from scipy import sparse
 import dcpf
 from dcpf.counts import Counts
 from dcpf.inference.data import Rows
-from dcpf.inference.fold_in import sessions_of
 from dcpf.inference.gammas import GammaPosterior
-from dcpf.inference.updates import update_factors
+from dcpf.inference.posterior import sessions_at
 from dcpf.kernels.threads import Threads
 from dcpf.simulation import listening_data
 
@@ -33,8 +32,7 @@ def one_step(
     eW, eH = (np.exp(digamma(q.shape)) / (q.row_rate[:, None] + q.column_rate) for q in (W, H))
     data = Rows.from_matrix(counts)
     with Threads(1) as threads:
-        users, items = (update_factors(q, prior, threads) for q in (W, H))
-        sessions = sessions_of(data, users, items, model.element_, threads)
+        sessions = sessions_at(data, (eW @ eH.T)[counts.nonzero()], model.element_, threads)
     dense = np.zeros(counts.shape)
     dense[np.repeat(np.arange(counts.shape[0]), np.diff(data.by_user.indptr)), data.by_user.indices] = sessions
     shape = prior + eW * ((dense / (eW @ eH.T)) @ eH)
@@ -161,6 +159,16 @@ def test_a_model_that_has_no_count_any_more_is_kept_and_asked(tmp_path) -> None:
     assert found.equals(kept)
 
 
+def test_parts_are_not_learned_anew_without_counts(tmp_path) -> None:
+    model = fitted(n_neighbors=4)
+    model.save(tmp_path / "m", history=False)
+    with pytest.raises(ValueError, match="saved without its training counts, and cannot learn more: fit it again"):
+        dcpf.DCPF.from_fitted(dcpf.load(tmp_path / "m")).refit_parts()
+    model.partial_fit_users(np.zeros((80, 60), dtype=int), USERS)
+    with pytest.raises(ValueError, match="have no counts any more"):
+        model.refit_parts()
+
+
 def test_a_second_fit_starts_afresh() -> None:
     model = fitted()
     first = model.user_factors.copy()
@@ -199,7 +207,9 @@ def test_after_many_new_items_users_are_folded_in_with_their_own_rates() -> None
     why = model.explain(None, "i03", history={"i00": 1})
     assert (why.parts >= 0.0).all()
     assert 0.0 < why.prior < why.score
-    folded = model._fold_in(model._new_user({"i00": 1}, 0).matrix)
+    counts = sparse.csr_array(([1], ([0], [model.items_.find("i00")])), shape=(1, len(model.items_)))
+    with Threads(1) as threads:
+        folded = model.fitted_.part("factors").fold_in(counts, model.element_, threads)
     pairs = model.predict_pairs(None, ["i03"], history={"i00": 1})
     np.testing.assert_allclose(pairs.sessions, folded.mean[0] @ model.item_factors[3])
     model.partial_fit_users(Counts.from_matrix([[1]], ["new"], ["i00"]))

@@ -12,12 +12,12 @@ import uvicorn
 
 import dcpf
 from dcpf.counts import Counts
+from dcpf.model import FittedModel
 from dcpf.serve.app import make_app
 from dcpf.serve.gate import Gate, Rules
-from dcpf.serve.loading import load
 from dcpf.serve.running import configured, listening
+from dcpf.serve.served import Current, load
 from dcpf.serve.service import Service
-from dcpf.serve.watching import Current
 
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" \\ \u202e \x07'
 TOKEN = "a-secret-of-the-tests"
@@ -37,7 +37,7 @@ def plays(seed: int = 0) -> Counts:
     return Counts.from_matrix(counts, USERS, ITEMS).with_names(names | {"song 6": "Ünïcode Straße"})
 
 
-def save(path: Path, *, seed: int = 0, history: bool = True, numbered: bool = False, **options: Any) -> dcpf.DCPF:
+def save(path: Path, *, seed: int = 0, history: bool = True, numbered: bool = False, **options: Any) -> FittedModel:
     """Fit a model and write it to a file."""
     counts = plays(seed)
     if numbered:

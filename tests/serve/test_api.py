@@ -7,10 +7,10 @@ import pytest
 from httpx import Client
 from tests.serve.models import HOSTILE, ITEMS, USERS, get, post
 
-import dcpf
+from dcpf.model import FittedModel
 
 
-def test_a_known_user_gets_the_list_of_the_model(asking: Client, model: dcpf.DCPF) -> None:
+def test_a_known_user_gets_the_list_of_the_model(asking: Client, model: FittedModel) -> None:
     told = get(asking, "/api/recommend", user="alice", n=5)
     expected = model.recommend(["alice"], n=5).to_frame()
     assert told["user"] == "alice"
@@ -21,15 +21,15 @@ def test_a_known_user_gets_the_list_of_the_model(asking: Client, model: dcpf.DCP
     assert told == post(asking, "/api/recommend", {"user": "alice", "n": 5})
 
 
-def test_what_the_user_has_comes_up_only_if_it_is_asked_for(asking: Client, model: dcpf.DCPF) -> None:
+def test_what_the_user_has_comes_up_only_if_it_is_asked_for(asking: Client, model: FittedModel) -> None:
     every = get(asking, "/api/recommend", user="alice", n=1000, exclude_seen=False)["items"]
     assert len(every) == 24
-    assert model.history_ is not None
-    assert len(get(asking, "/api/recommend", user="alice", n=1000)["items"]) == 24 - model.history_[[0]].nnz
+    assert model.history is not None
+    assert len(get(asking, "/api/recommend", user="alice", n=1000)["items"]) == 24 - model.history[[0]].nnz
 
 
 @pytest.mark.parametrize("as_pairs", [False, True])
-def test_a_history_is_folded_in_and_read(asking: Client, model: dcpf.DCPF, as_pairs: bool) -> None:
+def test_a_history_is_folded_in_and_read(asking: Client, model: FittedModel, as_pairs: bool) -> None:
     history = {"song 7": 12, "Name of song 9": 1, "nowhere": 3, "song 8": 0}
     body: Any = [{"item": item, "count": count} for item, count in history.items()] if as_pairs else history
     told = post(asking, "/api/recommend", {"history": body, "n": 4})
@@ -53,7 +53,7 @@ def test_a_count_that_comes_up_twice_is_summed(asking: Client) -> None:
     assert "add up to more" in post(asking, "/api/recommend", {"history": too_much}, 422)["error"]["message"]
 
 
-def test_a_history_of_nothing_known_gets_what_is_popular(asking: Client, model: dcpf.DCPF) -> None:
+def test_a_history_of_nothing_known_gets_what_is_popular(asking: Client, model: FittedModel) -> None:
     expected = model.recommend(history={}, n=10)
     for body in ({"history": {}}, {"history": {"nowhere": 3}}, {"user": "zoe", "popular": True}):
         told = post(asking, "/api/recommend", body)
@@ -68,7 +68,7 @@ def test_a_known_user_with_a_history_is_who_the_history_says(asking: Client) -> 
     assert told == mere
 
 
-def test_lists_of_several_users(asking: Client, model: dcpf.DCPF) -> None:
+def test_lists_of_several_users(asking: Client, model: FittedModel) -> None:
     told = post(asking, "/api/recommend", {"users": ["alice", "../../etc/passwd"], "n": 3})
     assert [one["user"] for one in told["lists"]] == ["alice", "../../etc/passwd"]
     for one in told["lists"]:
@@ -79,7 +79,7 @@ def test_lists_of_several_users(asking: Client, model: dcpf.DCPF) -> None:
     assert post(asking, "/api/recommend", {"users": ["alice", "zoe"]}, 404)["error"]["kind"] == "unknown_id"
 
 
-def test_items_are_allowed_and_denied_by_id_or_name(asking: Client, model: dcpf.DCPF) -> None:
+def test_items_are_allowed_and_denied_by_id_or_name(asking: Client, model: FittedModel) -> None:
     for deny in (["song 7", "Name of song 9", "nowhere"], []):
         body = {"user": "alice", "n": 24, "allow": ["song 7", "song 9", "song 11", "gone"], "deny": deny}
         told = post(asking, "/api/recommend", body)
@@ -106,7 +106,7 @@ def test_reasons_add_up_to_the_score(asking: Client, body: dict[str, Any]) -> No
         assert by_component == pytest.approx(whole["score"])
 
 
-def test_an_explanation_is_that_of_the_model(asking: Client, model: dcpf.DCPF) -> None:
+def test_an_explanation_is_that_of_the_model(asking: Client, model: FittedModel) -> None:
     told = get(asking, "/api/explain", user="alice", item="Name of song 9")
     why = model.explain("alice", "song 9").to_dict()
     for name in ("user", "item", "name", "score", "prior", "excited", "history"):
@@ -117,7 +117,7 @@ def test_an_explanation_is_that_of_the_model(asking: Client, model: dcpf.DCPF) -
     ]
 
 
-def test_predictions_are_those_of_the_model(asking: Client, model: dcpf.DCPF) -> None:
+def test_predictions_are_those_of_the_model(asking: Client, model: FittedModel) -> None:
     told = post(asking, "/api/predict", {"user": "alice", "items": ["song 9", "nowhere", "Name of song 7"]})
     expected = model.predict_pairs("alice", ["song 9", "song 7"]).to_frame()
     assert told["unknown_items"] == ["nowhere"]
@@ -128,11 +128,11 @@ def test_predictions_are_those_of_the_model(asking: Client, model: dcpf.DCPF) ->
     assert fresh["items"][0]["sessions"] == model.predict_pairs(None, "song 9", history={"song 7": 12}).sessions[0]
 
 
-def test_a_user_is_told_with_counts_and_sessions(asking: Client, model: dcpf.DCPF) -> None:
+def test_a_user_is_told_with_counts_and_sessions(asking: Client, model: FittedModel) -> None:
     told = get(asking, "/api/user", id="alice", n=3)
-    assert model.history_ is not None
+    assert model.history is not None
     sessions = model.sessions()[[0]].toarray()[0]
-    counts = model.history_[[0]].toarray()[0]
+    counts = model.history[[0]].toarray()[0]
     assert (told["entries"], told["total"]) == ((counts > 0).sum(), counts.sum())
     assert told["sessions"] == pytest.approx(sessions.sum())
     order = np.lexsort((-counts, -sessions))[:3]
@@ -143,10 +143,10 @@ def test_a_user_is_told_with_counts_and_sessions(asking: Client, model: dcpf.DCP
     assert shares == sorted(shares, reverse=True)
 
 
-def test_an_item_is_told_with_who_has_it(asking: Client, model: dcpf.DCPF) -> None:
+def test_an_item_is_told_with_who_has_it(asking: Client, model: FittedModel) -> None:
     told = get(asking, "/api/item", id=HOSTILE)
-    assert model.history_ is not None
-    column, sessions = model.history_[:, [1]].toarray()[:, 0], model.sessions()[:, [1]].toarray()[:, 0]
+    assert model.history is not None
+    column, sessions = model.history[:, [1]].toarray()[:, 0], model.sessions()[:, [1]].toarray()[:, 0]
     assert (told["id"], told["name"]) == (HOSTILE, f"Name of {HOSTILE}")
     assert (told["users"], told["total"]) == ((column > 0).sum(), column.sum())
     assert {one["user"]: one["count"] for one in told["listeners"]} == {
@@ -160,12 +160,12 @@ def test_an_item_is_told_with_who_has_it(asking: Client, model: dcpf.DCPF) -> No
     assert len(strengths) > 0
     popular = {one.id: one.sessions for one in model.describe(1, 24).most_popular}
     assert told["expected_sessions"] == pytest.approx(popular[HOSTILE])
-    assert model.excitation_ is not None
-    brought = float(model.excitation_.by_item()[1])
+    excitation = model.part("excitation")
+    brought = float((excitation.strength.T @ excitation.mass)[1])
     assert told["excited"] == pytest.approx(brought / told["expected_sessions"], rel=1e-4) != 0.0
 
 
-def test_similar_items_and_users_are_those_of_the_model(asking: Client, model: dcpf.DCPF) -> None:
+def test_similar_items_and_users_are_those_of_the_model(asking: Client, model: FittedModel) -> None:
     items = get(asking, "/api/similar/items", item="Name of song 9", n=4)
     expected = model.similar_items("song 9", n=4).to_frame()
     assert [(one["item"], one["similarity"]) for one in items["items"]] == expected["item", "similarity"].rows()
@@ -174,9 +174,9 @@ def test_similar_items_and_users_are_those_of_the_model(asking: Client, model: d
     assert [(one["user"], one["similarity"]) for one in users["users"]] == expected["user", "similarity"].rows()
 
 
-def test_components_are_told_with_who_leans_on_them(asking: Client, model: dcpf.DCPF) -> None:
-    told = get(asking, "/api/components")["components"]
-    leaning = np.argmax(model.user_factors * model.item_factors.sum(axis=0, dtype=np.float64), axis=1)
+def test_components_are_told_with_who_leans_on_them(asking: Client, model: FittedModel) -> None:
+    told, factors = get(asking, "/api/components")["components"], model.part("factors")
+    leaning = np.argmax(factors.user_means * factors.items.H.sum(axis=0, dtype=np.float64), axis=1)
     assert {one["number"]: one["users"] for one in told} == dict(enumerate(np.bincount(leaning, minlength=3)))
     for one, expected in zip(told, model.describe(3, 8).largest_components, strict=True):
         assert one["number"] == expected.number
@@ -187,7 +187,7 @@ def test_components_are_told_with_who_leans_on_them(asking: Client, model: dcpf.
     assert get(asking, "/api/component", 404, number=3)["error"]["kind"] == "unknown_id"
 
 
-def test_the_card_has_all_of_the_description_and_no_path(asking: Client, model: dcpf.DCPF) -> None:
+def test_the_card_has_all_of_the_description_and_no_path(asking: Client, model: FittedModel) -> None:
     told = get(asking, "/api/model")
     expected = model.describe().to_dict()
     for name in expected:
@@ -195,7 +195,7 @@ def test_the_card_has_all_of_the_description_and_no_path(asking: Client, model: 
     assert told["file"].keys() == {"name", "bytes", "format", "dcpf"}
     assert told["file"]["name"] == "plays.safetensors"
     assert told["pmf"]["x"][:3] == [1, 2, 3]
-    assert told["pmf"]["probability"] == pytest.approx(model.element_.pmf(told["pmf"]["x"]))
+    assert told["pmf"]["probability"] == pytest.approx(model.element.pmf(told["pmf"]["x"]))
     assert 0.998 < told["pmf"]["at_most"][-1] <= 1.0
     curve = told["curve"]
     assert (curve["count"][0], curve["count"][-1]) == (1, expected["data"]["largest"])

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from tests.serve.models import app_of, get, serving_app
 
-from dcpf.serve.loading import load
-from dcpf.serve.watching import Current
+from dcpf.serve.served import Current, load
 
 _USER, _ITEM = "alice", "song 9"
 _HISTORY = [{"item": "song 7", "count": 12}, {"item": "nowhere", "count": 3}]
@@ -174,7 +173,7 @@ def test_a_service_that_is_about_to_end_says_so_as_described(folder: Path, model
         whole = get(client, "/openapi.json")
         current.leaving = True
         answer = get(client, "/readyz", 503)
-    assert answer == {"ready": False, "revision": current.loaded.revision}
+    assert answer == {"ready": False, "revision": current.served.revision}
     described = whole["paths"]["/readyz"]["get"]["responses"]["503"]["content"]["application/json"]
     for value in (answer, described["example"]):
         Description(whole["components"]["schemas"]).hold(value, described["schema"], "GET /readyz")

@@ -15,7 +15,7 @@ from tests.serve.command import running
 from tests.serve.models import TOKEN, save
 
 import dcpf
-from dcpf.serve.running import Settings, address_of, is_this_machine, rules_of
+from dcpf.serve.running import ServerOptions, address_of, is_this_machine, rules_of
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_it_prints_an_address_with_a_token_serves_swaps_and_ends_by_a_signal(pat
         _, log = process.communicate()
         assert process.returncode == 0
         assert "GET /api/user 200" in log
-        assert "in the place of" in log
+        assert "replaces" in log
         for secret in (token, "user 7", "user+7", "Traceback"):
             assert secret not in log
 
@@ -96,8 +96,8 @@ def test_what_cannot_be_served_is_one_line(path: Path, tmp_path: Path) -> None:
     assert "No such file" in refused("serve", tmp_path / "none.safetensors", "--port", 0)
     (tmp_path / "bad").write_bytes(b"garbage")
     assert str(tmp_path / "bad") in refused("serve", tmp_path / "bad", "--port", 0)
-    assert "would let everyone ask" in refused("serve", path, "--host", "0.0.0.0", "--no-token")
-    assert "different things" in refused("serve", path, "--token", "abc", "--no-token")
+    assert "would let anyone ask" in refused("serve", path, "--host", "0.0.0.0", "--no-token")
+    assert "exclude each other" in refused("serve", path, "--token", "abc", "--no-token")
     assert "--port must be at most 65535" in refused("serve", path, "--port", 65536)
     assert "--max-requests must be at least 1" in refused("serve", path, "--max-requests", 0)
     assert "--host no.such.host.invalid" in refused("serve", path, "--host", "no.such.host.invalid")
@@ -109,7 +109,7 @@ def test_without_the_extra_it_says_what_to_install(path: Path, missing: str, mon
     for name in [name for name in sys.modules if name.startswith(("dcpf.serve", missing))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    assert f"dcpf serve needs {missing}: pip install 'dcpf[serve]'" in refused("serve", path)
+    assert f"dcpf serve needs {missing}: install it with pip install 'dcpf[serve]'" in refused("serve", path)
 
 
 def test_the_address_is_one_that_can_be_opened() -> None:
@@ -121,6 +121,6 @@ def test_the_address_is_one_that_can_be_opened() -> None:
 
 
 def test_it_listens_to_this_machine_only_unless_told_otherwise() -> None:
-    settings = Settings(Path("m"))
+    settings = ServerOptions(Path("m"))
     assert is_this_machine(settings.host)
     assert rules_of(settings).token is not None

@@ -10,28 +10,29 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from tests.serve.models import HOSTILE, TOKEN, app_of, get, post, save, serving, serving_app
 
-import dcpf
-from dcpf.serve import looking
+from dcpf.model import FittedModel
+from dcpf.serve import browsing
 from dcpf.serve.app import make_app
 from dcpf.serve.gate import LARGEST_BODY, Gate, Rules, hostname
-from dcpf.serve.loading import load
 from dcpf.serve.metrics import Metrics
-from dcpf.serve.running import Settings, is_this_machine, rules_of
+from dcpf.serve.running import ServerOptions, is_this_machine, rules_of
+from dcpf.serve.served import Current, load
 from dcpf.serve.service import Service
-from dcpf.serve.watching import Current
 
 RULES = Rules(token=TOKEN, cap=4)
 
 
 @pytest.fixture(scope="module")
-def closed(folder: Path, model: dcpf.DCPF) -> Iterator[httpx.Client]:
+def closed(folder: Path, model: FittedModel) -> Iterator[httpx.Client]:
     with serving(folder / "plays.safetensors", RULES) as made:
         yield made
 
@@ -54,26 +55,26 @@ def raw(client: httpx.Client, sent: bytes) -> bytes:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]", "LOCALHOST"])
 def test_this_machine_may_do_without_a_token(host: str) -> None:
     assert is_this_machine(host)
-    assert rules_of(Settings(Path("m"), host, no_token=True)).token is None
+    assert rules_of(ServerOptions(Path("m"), host, no_token=True)).token is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "128.0.0.1"])
 def test_any_other_address_has_a_token_or_is_refused(host: str) -> None:
     assert not is_this_machine(host)
-    with pytest.raises(ValueError, match="would let everyone ask"):
-        rules_of(Settings(Path("m"), host, no_token=True))
-    drawn = {rules_of(Settings(Path("m"), host)).token for _ in range(20)}
+    with pytest.raises(ValueError, match="would let anyone ask"):
+        rules_of(ServerOptions(Path("m"), host, no_token=True))
+    drawn = {rules_of(ServerOptions(Path("m"), host)).token for _ in range(20)}
     assert len(drawn) == 20
     assert all(token is not None and len(token) >= 32 for token in drawn)
-    assert rules_of(Settings(Path("m"), host, token="abc")).token == "abc"
+    assert rules_of(ServerOptions(Path("m"), host, token="abc")).token == "abc"
 
 
 @pytest.mark.parametrize("token", ["", "two words", "ünï", "line\n", "\x07"])
 def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
     with pytest.raises(ValueError, match="token must be"):
-        rules_of(Settings(Path("m"), token=token))
-    with pytest.raises(ValueError, match="different things"):
-        rules_of(Settings(Path("m"), token="abc", no_token=True))
+        rules_of(ServerOptions(Path("m"), token=token))
+    with pytest.raises(ValueError, match="exclude each other"):
+        rules_of(ServerOptions(Path("m"), token="abc", no_token=True))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_name_that_is_not_ours_is_refused(closed: httpx.Client, path: str, hos
 def test_names_of_this_machine_and_those_allowed_are_ours(closed: httpx.Client) -> None:
     for host in ("localhost", "localhost:1", "127.0.0.1:99", "[::1]:8000", "LocalHost.", "127.0.0.1"):
         assert closed.get("/api/users", headers={"Host": host}).status_code == 200
-    allowed = rules_of(Settings(Path("m"), "10.0.0.7", allow_hosts=("Music.Example", "[fe80::1]"))).hosts
+    allowed = rules_of(ServerOptions(Path("m"), "10.0.0.7", allow_hosts=("Music.Example", "[fe80::1]"))).hosts
     assert {"music.example", "10.0.0.7", "fe80::1", "localhost"} <= allowed
     assert hostname("Music.Example:443") in allowed
     assert hostname("[fe80::1]:443") in allowed
@@ -169,7 +170,7 @@ def test_a_body_of_a_mebibyte_is_taken_and_one_byte_more_is_not(closed: httpx.Cl
     assert answer.json()["error"]["kind"] == streamed.json()["error"]["kind"] == "too_large"
 
 
-def test_a_body_is_counted_as_it_comes_and_not_kept(model: dcpf.DCPF, folder: Path) -> None:
+def test_a_body_is_counted_as_it_comes_and_not_kept(model: FittedModel, folder: Path) -> None:
     taken = 0
 
     async def receive() -> dict[str, Any]:
@@ -195,7 +196,7 @@ def test_a_body_is_counted_as_it_comes_and_not_kept(model: dcpf.DCPF, folder: Pa
 
 
 def test_a_body_that_does_not_come_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, model: dcpf.DCPF
+    monkeypatch: pytest.MonkeyPatch, folder: Path, model: FittedModel
 ) -> None:
     monkeypatch.setattr("dcpf.serve.gate._LONGEST_WAIT", 0.05)
     sent: list[Any] = []
@@ -223,7 +224,7 @@ def _scope(path: str, *headers: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 def test_more_requests_than_the_cap_are_told_to_come_back(
-    folder: Path, model: dcpf.DCPF, monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: FittedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free, entered = threading.Event(), threading.Semaphore(0)
 
@@ -232,7 +233,7 @@ def test_more_requests_than_the_cap_are_told_to_come_back(
         assert free.wait(60)
         return {"state": "done"}
 
-    monkeypatch.setattr(looking, "components", slow)
+    monkeypatch.setattr(browsing, "components", slow)
     app = make_app(Service(Current(load(folder / "plays.safetensors")), threads=4), RULES)
     with serving_app(app, RULES) as client, concurrent.futures.ThreadPoolExecutor(4) as pool:
         try:
@@ -351,7 +352,7 @@ def test_a_mistake_of_ours_is_told_without_a_trace_and_logged(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(looking, "components", broken)
+    monkeypatch.setattr(browsing, "components", broken)
     with caplog.at_level(logging.ERROR, "dcpf.serve"):
         answer = closed.get("/api/components")
     assert answer.status_code == 500
@@ -395,8 +396,7 @@ def test_a_websocket_is_not_answered() -> None:
 
 def test_a_damaged_number_is_null_and_no_error(tmp_path: Path) -> None:
     model = save(tmp_path / "m.safetensors")
-    model.bounds_ = model.bounds_.copy()
-    model.bounds_[0] = float("nan")
-    model.save(tmp_path / "m.safetensors")
+    damaged = replace(model, facts=replace(model.facts, bounds=np.array([np.nan, -1.0])))
+    damaged.save(tmp_path / "m.safetensors")
     with serving(tmp_path / "m.safetensors") as client:
         assert get(client, "/api/model")["bounds"][0] is None

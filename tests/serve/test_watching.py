@@ -17,10 +17,8 @@ from tests.serve.models import get, save, serving_app
 from dcpf import store
 from dcpf.serve.app import make_app
 from dcpf.serve.gate import Rules
-from dcpf.serve.loaded import Loaded
-from dcpf.serve.loading import load
+from dcpf.serve.served import Current, ServedModel, Watcher, load, signature_of
 from dcpf.serve.service import Service
-from dcpf.serve.watching import Current, Watcher, signature
 
 
 def broken_files(path: Path) -> dict[str, bytes]:
@@ -41,17 +39,17 @@ def test_a_newer_file_is_taken_into_use_and_an_unchanged_one_is_not(tmp_path: Pa
     path = tmp_path / "m.safetensors"
     save(path)
     current, swaps = Current(load(path)), []
-    watcher = Watcher(path, current, 1.0, lambda: swaps.append(current.loaded.revision))
-    watcher._known = signature(path)
-    first = current.loaded
+    signature = signature_of(path)
+    watcher = Watcher(path, current, 1.0, signature, lambda: swaps.append(current.served.revision))
+    first = current.served
     watcher.look()
     os.utime(path)
     watcher.look()  # touched: read again, and found to be the same
-    assert current.loaded is first
+    assert current.served is first
     save(path, seed=1)
     watcher.look()
-    assert current.loaded.revision != first.revision
-    assert (current.swaps, current.failures, swaps) == (1, 0, [current.loaded.revision])
+    assert current.served.revision != first.revision
+    assert (current.swaps, current.failures, swaps) == (1, 0, [current.served.revision])
 
 
 @pytest.mark.parametrize("in_place", [True, False], ids=["written over", "renamed"])
@@ -64,8 +62,8 @@ def test_a_broken_file_never_replaces_a_good_model(
     save(path)
     others = broken_files(path)
     service = Service(Current(load(path)), threads=2)
-    current, watcher = service.current, Watcher(path, service.current, 1.0)
-    watcher._known = signature(path)
+    current = service.current
+    watcher = Watcher(path, current, 1.0, signature_of(path))
     with serving_app(make_app(service, rules=_open())) as client:
         before = get(client, "/api/recommend", user="alice", why=1)
         for number, (kind, content) in enumerate(others.items(), 1):
@@ -100,17 +98,16 @@ def test_a_model_that_cannot_answer_is_not_taken_into_use(tmp_path: Path, monkey
     path = tmp_path / "m.safetensors"
     save(path)
     current = Current(load(path))
-    watcher = Watcher(path, current, 1.0)
-    watcher._known = signature(path)
+    watcher = Watcher(path, current, 1.0, signature_of(path))
     save(path, seed=1)
 
     def broken(*_: object, **__: object) -> None:
         raise ArithmeticError("no answer")
 
-    first = current.loaded
-    monkeypatch.setattr("dcpf.model.DCPF.recommend", broken)
+    first = current.served
+    monkeypatch.setattr("dcpf.model.FittedModel.recommend", broken)
     watcher.look()
-    assert current.loaded is first
+    assert current.served is first
     assert current.failures == 1
 
 
@@ -122,7 +119,7 @@ def test_no_request_is_dropped_while_models_are_swapped(tmp_path: Path) -> None:
         files.append((tmp_path / f"{seed}").read_bytes())
     path.write_bytes(files[0])
     service = Service(Current(load(path)), threads=2)
-    watcher = Watcher(path, service.current, 0.01)
+    watcher = Watcher(path, service.current, 0.01, signature_of(path))
     lists: dict[str, set[str]] = {}
     failures: list[object] = []
     done = threading.Event()
@@ -138,7 +135,7 @@ def test_no_request_is_dropped_while_models_are_swapped(tmp_path: Path) -> None:
             failures.append(error)
 
     with serving_app(make_app(service, _open())) as client:
-        watcher.start(signature(path))
+        watcher.start()
         asking = [threading.Thread(target=ask, args=(client,)) for _ in range(3)]
         for thread in asking:
             thread.start()
@@ -170,22 +167,22 @@ def test_requests_under_way_end_with_the_model_that_they_began_with(tmp_path: Pa
     path = tmp_path / "m.safetensors"
     save(path)
     service = Service(Current(load(path)), threads=1)
-    first, entered, free = service.current.loaded, threading.Event(), threading.Event()
+    first, entered, free = service.current.served, threading.Event(), threading.Event()
     told: list[Any] = []
 
-    def slow(loaded: Loaded) -> str:
+    def slow(served: ServedModel) -> str:
         entered.set()
         assert free.wait(60)
-        return loaded.revision
+        return served.revision
 
     async def ask() -> None:  # the second waits for the only thread
-        told.extend(await asyncio.gather(service.ask(slow), service.ask(lambda loaded: loaded.revision)))
+        told.extend(await asyncio.gather(service.ask(slow), service.ask(lambda served: served.revision)))
 
     thread = threading.Thread(target=lambda: asyncio.run(ask()))
     thread.start()
     assert entered.wait(60)
     save(path, seed=1)
-    service.current.loaded = load(path)
+    service.current.served = load(path)
     free.set()
     thread.join()
     service.close()
@@ -198,11 +195,12 @@ def test_nothing_is_left_of_the_copy_that_is_served(tmp_path: Path, monkeypatch:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    loaded = load(tmp_path / "m.safetensors")
+    served = load(tmp_path / "m.safetensors")
+    assert served.model.item_side.is_laid_out  # compiled code ranks, from the first request on
     assert list(temporary.iterdir()) == []
     (tmp_path / "bad").write_bytes(b"garbage")
     with pytest.raises(store.ModelFormatError, match="bad") as caught:
         load(tmp_path / "bad")
     assert "temporary" not in str(caught.value)
     assert list(temporary.iterdir()) == []
-    assert len(loaded.model.recommend(["alice"], n=3).ranked.columns) == 3
+    assert len(served.model.recommend(["alice"], n=3).ranked.columns) == 3

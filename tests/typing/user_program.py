@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import dcpf
-from dcpf import DCPF, Counts, Iteration
+from dcpf import DCPF, Counts, FittedModel, Iteration
 from dcpf.elements import Element, Logarithmic
 from dcpf.evaluation import Evaluation
+from dcpf.model.recommendation import Recommendations
 
 
 def told(iteration: Iteration) -> bool:
@@ -20,21 +21,35 @@ def told(iteration: Iteration) -> bool:
     return iteration.seconds > 60.0
 
 
-def from_file(path: Path) -> DCPF:
+def from_file(path: Path) -> FittedModel:
     """Read, fit, save, load."""
     counts = dcpf.read_counts(path)
     assert_type(counts, Counts)
     model = DCPF(n_components=20, element=Logarithmic(p=0.3), callback=told, random_state=0).fit(counts)
     assert_type(model, DCPF)
+    assert_type(model.fitted_, FittedModel)
     model.save(path.with_suffix(".safetensors"))
     return dcpf.load(path.with_suffix(".safetensors"))
 
 
-def asked(model: DCPF) -> list[str]:
-    """All kinds of questions."""
+def learned(model: DCPF) -> None:
+    """What an estimator has learned."""
     assert_type(model.element_, Element)
     assert_type(model.bounds_, NDArray[np.float64])
     assert_type(model.user_factors, NDArray[np.floating])
+    assert_type(model.recommend("alice"), Recommendations)
+
+
+def continued(fitted: FittedModel, more: Counts) -> DCPF:
+    """A loaded model learns more."""
+    model = DCPF.from_fitted(fitted, warm_start=True).fit(more)
+    return model.partial_fit(more, total_users=1000).partial_fit_users(more).refit_parts()
+
+
+def asked(model: FittedModel) -> list[str]:
+    """All kinds of questions."""
+    assert_type(model.element, Element)
+    assert_type(model.facts.bounds, NDArray[np.float64])
     items, scores = model.recommend("alice", n=5, deny=["song-1"])
     for item, score in zip(items, scores, strict=True):
         print(item, score)

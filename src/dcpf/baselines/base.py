@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, count_matrix
+from dcpf.counts import Counts, Id, Ids, InvalidCounts, Strings, align, count_matrix
 from dcpf.kernels.threads import Threads, one_blas_thread
 from dcpf.model.checks import check_whole, has_ids, warn_caller
 from dcpf.model.users import is_one, one_or_several
@@ -132,20 +132,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                     "for each, or a Counts with ids"
                 )
             return Counts.from_matrix(matrix, items=self.items_, allow_empty=True)
-        counts = Counts.of(history, allow_empty=True)
-        places = self.items_.find_all(counts.items)
-        unknown = np.flatnonzero(places < 0)
-        if len(unknown):
-            warn_caller(
-                f"{len(unknown):,} of {len(places):,} items of the history are unknown to the fit and were skipped, "
-                f"such as {counts.items[int(unknown[0])]!r}"
-            )
-        entries = counts.matrix.tocoo()
-        columns = places[entries.col]
-        kept = columns >= 0
-        shape = (len(counts.users), len(self.items_))
-        matrix = sparse.csr_array((entries.data[kept], (entries.row[kept], columns[kept])), shape=shape)
-        return Counts.from_matrix(matrix, counts.users, self.items_, allow_empty=True)
+        found = align(Counts.of(history, allow_empty=True), items=self.items_)
+        for note in found.notes("the fit"):
+            warn_caller(note)
+        return found.counts
 
 
 class Popularity(Baseline):

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, Model, bar, check_least, load
-from dcpf.cli.output import check_output, plain, print_json, remark
-from dcpf.cli.reading import USUAL, Reading
+import dcpf
+from dcpf.cli.files import check_output
+from dcpf.cli.options import DEFAULT_READING, Json, Model, ReadingOptions, check_least, grouped
+from dcpf.cli.output import print_json, print_note, printable, progress_bar
 
 
 @grouped
@@ -27,7 +27,7 @@ def check(
     ] = None,
     draws: Annotated[int, typer.Option(help="How many matrices to draw from the model.")] = 10,
     seed: Annotated[int, typer.Option(help="For the draws.")] = 0,
-    reading: Reading = USUAL,
+    reading: ReadingOptions = DEFAULT_READING,
     json: Json = False,
 ) -> None:
     """Check a model: draw counts from it, and compare them with the data."""
@@ -41,14 +41,14 @@ def check(
             figures.need_matplotlib()
         except ImportError as error:
             raise ValueError(f"{output}: {error}") from None
-    fitted = load(model)
-    given = None if counts is None else reading.read_and_tell(counts)
-    with bar("drawing") as progress:
+    fitted = dcpf.load(model)
+    given = None if counts is None else reading.read(counts)
+    with progress_bar("drawing") as progress:
         found = predictive_check(fitted, given, seed, draws, progress=progress)
     if output is not None:
         figures.save(figures.predictive_check(found), output)
-        remark(f"figure written to {output}")
+        print_note(f"figure written to {output}")
     if json:
         print_json(found.to_dict())
     else:
-        typer.echo("\n".join(map(plain, str(found).splitlines())))
+        typer.echo("\n".join(map(printable, str(found).splitlines())))

@@ -1,4 +1,4 @@
-"""dcpf fit on a cluster: its options, and the way from them to a fit."""
+"""The options of `dcpf fit` for a cluster, and the fit there."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,35 +12,37 @@ if TYPE_CHECKING:
 
 Workers = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Fit on a cluster of N processes of this machine, which ends with the fit."),
+    typer.Option(metavar="N", help="Fit with N worker processes on this machine."),
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Fit on the Dask cluster with this scheduler, such as tls://host:8786."),
+    typer.Option(metavar="ADDRESS", help="Fit on the Dask cluster of this scheduler, such as tls://host:8786."),
 ]
 Insecure = Annotated[
     bool,
-    typer.Option("--insecure", help="Let a scheduler on another host do without TLS. Anyone there could use it."),
+    typer.Option(
+        "--insecure", help="Accept a scheduler on another host without TLS: anyone on the network can use it."
+    ),
 ]
 Prepared = Annotated[
     str | None,
     typer.Option(
         metavar="DIR",
-        help="On a cluster: a folder that all workers see, for the counts in blocks.  [default: FILE.dcpf]",
+        help="On a cluster: a folder that all workers see, for the prepared counts.  [default: FILE.dcpf]",
     ),
 ]
 UserFactors = Annotated[
     str | None,
     typer.Option(
         metavar="DIR",
-        help="On a cluster: where workers write the factors of users as Parquet, if they are too many for one file.",
+        help="On a cluster: write the factors of users to this folder, as Parquet, instead of the model.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What was said of the cluster to use."""
+    """The cluster that the options ask for."""
 
     workers: int | None
     scheduler: str | None
@@ -48,8 +50,8 @@ class Cluster:
     threads: int | None
 
     def opened(self) -> AbstractContextManager[Any]:
-        """A client of it, as long as it is entered."""
-        from dcpf.distributed.engine import connected, local_cluster
+        """A client of the cluster, for a `with` block."""
+        from dcpf.distributed.cluster import connected, local_cluster
         from dcpf.kernels.threads import thread_count
 
         if self.scheduler is not None:
@@ -59,23 +61,23 @@ class Cluster:
 
 
 def check_cluster(cluster: Cluster, *, only_there: dict[str, Any], only_here: dict[str, Any]) -> bool:
-    """Whether a cluster is to be used. Options that do not go with that are refused."""
+    """Whether the options ask for a cluster. Refuses options that do not go with that."""
     used = cluster.workers is not None or cluster.scheduler is not None
     if cluster.workers is not None and cluster.scheduler is not None:
-        raise ValueError("--workers starts a cluster and --scheduler uses one that is there: give one of them")
+        raise ValueError("--workers starts a cluster and --scheduler uses a running one: give one of them")
     if cluster.workers is not None and cluster.workers < 1:
         raise ValueError(f"--workers must be at least 1, found {cluster.workers}")
     for name, value in (only_here if used else only_there).items():
         if value not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"{option} does not go with --workers and --scheduler: leave it out, or fit on this machine alone"
+                f"{option} does not go with --workers and --scheduler: leave it out, or fit without a cluster"
                 if used
                 else f"{option} is for a fit on a cluster: add --workers or --scheduler"
             )
     if used:
         try:
-            import dcpf.distributed  # noqa: F401 - whether what it needs is there
+            import dcpf.distributed  # noqa: F401 - whether Dask is installed
         except ImportError as error:
             raise ValueError(str(error)) from None
     return used

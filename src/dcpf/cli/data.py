@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.inputs import Json, bar, check_least
-from dcpf.cli.output import check_output, console, plain, print_json, size, table, write_frames
+from dcpf.cli.files import check_output, write_frames
+from dcpf.cli.options import Json, check_least
+from dcpf.cli.output import console, format_size, print_json, printable, progress_bar, table
 from dcpf.text import shape_words
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def data(
         raise ValueError(f"no output: give the file to write, -o {name}.parquet")
     check_output(output, inputs=(file,), endings=_ENDINGS)
     began = time.perf_counter()
-    with bar(f"reading {file.name}", of_bytes=True) as progress:
+    with progress_bar(f"reading {file.name}", of_bytes=True) as progress:
         counts = read(
             name, file, users=users, items=items, whole=whole, min_per_user=min_per_user, min_per_item=min_per_item,
             seed=seed, progress=progress,
@@ -115,9 +116,9 @@ def _list(*, as_json: bool) -> None:
 
 def _print_notes(file: Path, counts: "Counts", seconds: float) -> None:
     screen = console(stderr=True)
-    screen.print(f"Read {plain(file)} in {seconds:.1f} s", soft_wrap=True)
+    screen.print(f"Read {printable(file)} in {seconds:.1f} s", soft_wrap=True)
     for note in counts.notes:
-        screen.print(f"  {plain(note)}", soft_wrap=True)
+        screen.print(f"  {printable(note)}", soft_wrap=True)
 
 
 def _as_dict(summary: "DataSummary") -> dict[str, Any]:
@@ -131,7 +132,7 @@ def _print_summary(chosen: "DataSet", here: "DataSummary", output: Path, *, has_
     for title, form in _ROWS.items():
         compared.add_row(title, form.format(here), form.format(chosen.paper))
     screen.print(compared)
-    screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
+    screen.print(f"Written to {printable(output)} ({format_size(output.stat().st_size)}).", soft_wrap=True)
     path = shlex.quote(str(output))
     names = f" --names {path}" if has_names else ""
     screen.print("\nNext:")
@@ -139,7 +140,7 @@ def _print_summary(chosen: "DataSet", here: "DataSummary", output: Path, *, has_
         f"dcpf reproduce {chosen.name} {path}",
         f"dcpf fit {path}{names} -o {shlex.quote(str(output.with_suffix('.safetensors')))}",
     ):
-        screen.print(f"  {plain(command)}", soft_wrap=True)
+        screen.print(f"  {printable(command)}", soft_wrap=True)
 
 
 _ROWS = {

@@ -1,12 +1,13 @@
 """dcpf demo: simulate listeners, learn from their plays alone, and compare with the truth."""
 
 import math
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.inputs import Threads, check_least
-from dcpf.cli.output import console, heading, table
+from dcpf.cli.options import Threads, check_least
+from dcpf.cli.output import console, print_heading, table
 from dcpf.text import plural
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _PLAYED = 6  # songs of the listener's history
 _JUDGED = 4_000_000  # listeners x songs that are ranked for the average
 _WIDTH = 80
 _WHAT = (
-    "dcpf learns from counts: who played what, how often. Here it learns from simulated listeners, so that what it "
-    "finds can be compared with the truth.\n"
+    "dcpf learns from counts: who played what, and how often. This demo simulates listeners, so you can compare what "
+    "dcpf learns with the truth.\n"
 )
 _NEXT = """Next, with a file of your own (user, item, count: CSV, Parquet and others):
 
@@ -38,24 +39,24 @@ or from Python:
     model = dcpf.DCPF(n_components=50).fit(dcpf.read_counts("plays.csv"))
     model.recommend("alice").to_frame()
 """
-_RAW = "To compare, every play at its full worth: dcpf demo --element raw"
+_RAW = "To compare with Poisson factorization of the raw counts: dcpf demo --element raw"
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="Listeners to simulate, at least 20.")] = 1_500,
-    songs: Annotated[int, typer.Option(help="Songs to simulate, at least 50.")] = 800,
-    components: Annotated[int, typer.Option(help="Components to learn. The truth has 8, the genres.")] = 12,
+    users: Annotated[int, typer.Option(help="Number of listeners to simulate, at least 20.")] = 1_500,
+    songs: Annotated[int, typer.Option(help="Number of songs to simulate, at least 50.")] = 800,
+    components: Annotated[int, typer.Option(help="Number of components to learn. The truth has 8 genres.")] = 12,
     element: Annotated[
         str,
         typer.Option(
-            help="Law of the plays in a session, for the fit: shifted-nb (as simulated), logarithmic, geometric, "
-            "zero-truncated-poisson, raw, binary, or one of your own."
+            help="Distribution of the plays in a session that the fit assumes: shifted-nb (as simulated), "
+            "logarithmic, geometric, zero-truncated-poisson, raw or binary."
         ),
     ] = "shifted-nb",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same demo.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same demo.")] = 0,
     threads: Threads = None,
 ) -> None:
-    """Learn from simulated listeners, and compare with the truth. Needs no data."""
+    """Fit simulated listeners and compare with the truth. Needs no data."""
     check_least(
         users=(users, 20), songs=(songs, 50), components=(components, 1), seed=(seed, 0), threads=(threads, 1)
     )
@@ -71,7 +72,7 @@ def demo(
     from dcpf.simulation import listening_data
 
     truth = listening_data(np.random.default_rng(seed), n_users=users, n_songs=songs)
-    _tell_simulated(screen, truth)
+    _show_simulated(screen, truth)
     model = _fit(screen, truth, DCPF(components, law, n_neighbors=0, n_jobs=threads, random_state=seed, verbose=True))
     listener, judged = _listeners(truth)
     inferred = model.sessions(truth.counts)
@@ -84,24 +85,21 @@ def demo(
         screen.print(_RAW)
 
 
-def _tell_simulated(screen: "Console", truth: "Listening") -> None:
+def _show_simulated(screen: "Console", truth: "Listening") -> None:
     (users, songs), plays, sessions = truth.counts.shape, truth.counts.sum(), truth.sessions.sum()
     screen.print(
         f"Simulated: {users:,} listeners and {songs:,} songs of {len(truth.genres)} genres, {plays:,} plays in "
-        f"{sessions:,} sessions. The fit sees only the {truth.counts.nnz:,} counts of plays by a listener of a song; "
-        "genres, tastes and sessions are kept aside.\n"
+        f"{sessions:,} sessions. The fit sees only {truth.counts.nnz:,} counts of plays, not the genres, tastes and "
+        "sessions behind them.\n"
     )
 
 
 def _fit(screen: "Console", truth: "Listening", model: "DCPF") -> "DCPF":
-    seconds: list[float] = []
-    model.set_params(callback=lambda iteration: seconds.append(iteration.seconds)).fit(truth.counts)
-    first, total = seconds[0], seconds[-1]
-    compiled = first > 1.0 and first > 20.0 * (total - first) / len(seconds)
+    began = time.perf_counter()
+    model.fit(truth.counts)
     screen.print(
         f"Learned {plural(model.n_components, 'component')} in {plural(model.n_iter_, 'iteration')} "
-        f"and {total:.1f} seconds"
-        + (f", {first:.1f} of them for compiling, on a first run only.\n" if compiled else ".\n")
+        f"and {time.perf_counter() - began:.1f} seconds.\n"
     )
     return model
 
@@ -131,16 +129,16 @@ def _show_element(screen: "Console", truth: "Listening", learned: "Element", inf
         made.add_row(f"{name} ({learned.name})", "-", _number(value))
     made.add_row("mean plays in a session, E[x]", _number(true.mean), _number(learned.mean))
     made.add_row("mean sessions behind a count", _number(truth.sessions.data.mean()), _number(inferred.data.mean()))
-    heading(screen, "1. What is a count worth?")
+    print_heading(screen, "1. What is a count worth?")
     screen.print(
-        "Forty plays of a song may be one afternoon on repeat. The model takes each count as the plays of one or "
-        "more sessions, and learns the law of the plays in a session from the counts."
+        "Forty plays of a song may be one afternoon on repeat. The model explains a count by one or more sessions, "
+        "and learns the distribution of the plays in a session from the counts."
     )
     screen.print(made)
     if not same:
         screen.print(
-            f"The fit assumed another law ({learned.name}) than the simulation ({true.name}): their parameters "
-            "cannot be compared, the means can.\n"
+            f"The fit assumed another element ({learned.name}) than the simulation ({true.name}): you can compare "
+            "their means, but not their parameters.\n"
         )
 
 
@@ -152,14 +150,14 @@ def _show_history(screen: "Console", truth: "Listening", inferred: "csr_array", 
     row = slice(*truth.counts.indptr[listener : listener + 2])
     played, plays, sessions = (x[row] for x in (truth.counts.indices, truth.counts.data, truth.sessions.data))
     genres = truth.genre_of_songs
-    made = table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", words=2)
+    made = table("played most", "genre", "plays", "sessions\n(truth)", "sessions\n(model)", texts=2)
     for j in np.argsort(-plays, kind="stable")[:_PLAYED]:
         song = played[j]
         made.add_row(truth.songs[song], genres[song], f"{plays[j]}", f"{sessions[j]}", f"{inferred.data[row][j]:.1f}")
-    heading(screen, f"2. One listener: {truth.users[listener]}")
+    print_heading(screen, f"2. One listener: {truth.users[listener]}")
     screen.print(
-        f"Simulated to like {liked} (and a little of everything); {len(plays)} songs played. Beside the plays stand "
-        "the sessions as they were simulated, and as the model infers them from the plays."
+        f"Simulated to like {liked} (and a little of everything), with {len(plays)} songs played. The table compares "
+        "the simulated sessions with those that the model infers from the plays."
     )
     screen.print(made)
 
@@ -170,15 +168,14 @@ def _show_recommendations(screen: "Console", truth: "Listening", model: "DCPF", 
     expected, true = _expected_sessions(truth, model, np.array([listener]))
     true_rank = np.argsort(np.argsort(-true[0])) + 1
     genres = truth.genre_of_songs
-    made = table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", words=3)
+    made = table("", "not yet played", "genre", "sessions\n(model)", "sessions\n(truth)", "rank\n(truth)", texts=3)
     for rank, song in enumerate(np.argsort(-expected[0])[:_SHOWN], start=1):
         numbers = (f"{expected[0, song]:.2f}", f"{true[0, song]:.2f}", f"{true_rank[song]}")
         made.add_row(f"{rank:2}", truth.songs[song], genres[song], *numbers)
-    heading(screen, f"3. Recommended to {truth.users[listener]}")
+    print_heading(screen, f"3. Recommended to {truth.users[listener]}")
     screen.print(
-        "Ranked by the sessions that the model expects with each song, in as long a time as the data span. Beside "
-        f"them the sessions expected in truth, and the rank by these among the {np.isfinite(true).sum()} songs not "
-        "yet played."
+        "Ranked by the sessions that the model expects over a period as long as the data. The last columns show the "
+        f"true expected sessions, and the true rank among the {np.isfinite(true).sum()} songs not yet played."
     )
     screen.print(made)
 
@@ -197,15 +194,15 @@ def _show_quality(
         in_10, in_50 = (_found(scores, true, best) for best in (10, 50))
         means = f"{in_10[:-1].mean():.1f}", f"{in_50[:-1].mean():.1f}"
         made.add_row(name, f"{in_10[-1]}", f"{in_50[-1]}", *means)
-    heading(screen, "4. How good is that?")
+    print_heading(screen, "4. How good is that?")
     screen.print(
-        f"How many of the {_SHOWN} songs are in the true top 10, and in the true top 50, of what the listener has "
-        f"not yet played: for {first_name}, and as the mean over {len(judged):,} listeners."
+        f"How many of the {_SHOWN} recommended songs are in the true top 10 and top 50 of the songs not yet played: "
+        f"for {first_name}, and on average over {len(judged):,} listeners."
     )
     screen.print(made)
     screen.print(
-        "Mind that these data were drawn from the kind of model that is fitted. Real data never are: to judge dcpf "
-        "on yours, hold out a part of them.\n"
+        "These data were drawn from the kind of model that is fitted; real data never are. To judge dcpf on your "
+        "data, hold out a part of them: dcpf evaluate.\n"
     )
 
 

@@ -1,17 +1,17 @@
-"""dcpf doctor: what it runs on, and whether a model file is whole."""
+"""dcpf doctor: the installation, and whether a model file is intact."""
 
+import importlib
 import os
+import pkgutil
 import platform
-import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import dcpf
-from dcpf.cli.inputs import Json
-from dcpf.cli.output import console, plain, print_json, size
+from dcpf.cli.options import Json
+from dcpf.cli.output import console, format_size, print_json, printable
 from dcpf.text import plural
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors")
@@ -19,11 +19,11 @@ _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "polars", "safetensors"
 
 def doctor(
     model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", show_default=False, help="A model file to read and check.")
+        Path | None, typer.Argument(metavar="MODEL", show_default=False, help="Model file to check.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show versions, cores and caches, and check a model file."""
+    """Show versions, cores and the cache of compiled code, and check a model file."""
     found: dict[str, Any] = {"versions": _versions(), "machine": _machine(), "compiled code": _compiled_code()}
     problem = None if model is None else _problem(model)
     if model is not None:
@@ -37,6 +37,8 @@ def doctor(
 
 
 def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
     versions = {"dcpf": dcpf.__version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -53,10 +55,10 @@ def _machine() -> dict[str, Any]:
 
 
 def _compiled_code() -> dict[str, Any]:
-    """Where machine code is kept, so that it is compiled only once."""
-    import dcpf.model  # noqa: F401 - with all its kernels
+    """Where compiled code is cached, so that it is compiled only once."""
+    from dcpf import kernels as room
 
-    modules = [module for name, module in sys.modules.items() if name.startswith("dcpf.")]
+    modules = [importlib.import_module(f"dcpf.kernels.{found.name}") for found in pkgutil.iter_modules(room.__path__)]
     kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "py_func")]
     paths = {kernel.stats.cache_path for kernel in kernels}
     folders = sorted(Path(path) for path in paths if path is not None)  # None where there is no place for it
@@ -87,19 +89,19 @@ def _problem(model: Path) -> Exception | None:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from dcpf.kernels.jit import nowhere_to_keep
+    from dcpf.kernels.compile import cache_warning
 
     screen = console()
     cache, machine = found["compiled code"], found["machine"]
     for name, value in found["versions"].items():
         screen.print(f"{name:14} {value}")
     screen.print(f"{'system':14} {machine['system']}")
-    screen.print(f"{'cores':14} {machine['cores']}, of which {machine['threads used']} are used")
-    state = "writable" if cache["writable"] else "not writable: every start compiles anew; set NUMBA_CACHE_DIR"
+    screen.print(f"{'cores':14} {machine['cores']}, {machine['threads used']} used")
+    state = "writable" if cache["writable"] else "not writable, so every run compiles again; set NUMBA_CACHE_DIR"
     files = plural(cache["files"], "file")
-    there = f"{files}, {size(cache['bytes'])}, {state}" if cache["folders"] else nowhere_to_keep()
+    there = f"{files}, {format_size(cache['bytes'])}, {state}" if cache["folders"] else cache_warning()
     screen.print(f"{'compiled code':14} {there}", soft_wrap=True)
     for folder in cache["folders"]:
-        screen.print(f"{'':14} {plain(folder)}", soft_wrap=True)
+        screen.print(f"{'':14} {printable(folder)}", soft_wrap=True)
     if "model" in found and found["model"]["ok"]:
-        screen.print(f"{'model':14} {plain(found['model']['path'])}: ok", soft_wrap=True)
+        screen.print(f"{'model':14} {printable(found['model']['path'])}: ok", soft_wrap=True)

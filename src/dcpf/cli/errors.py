@@ -1,4 +1,4 @@
-"""Messages in the words of the command line: parameters of Python become options."""
+"""Errors and warnings in the words of the command line: the one place that knows what parameters are called there."""
 
 import re
 
@@ -10,6 +10,9 @@ _PARAMETER = re.compile(
 )
 _NO_VALUE = ("", " ", ",", ";", ")")  # what follows "=" where no value does
 
+_BY_INPUT = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_BY_MACHINE = (OSError, MemoryError, FloatingPointError)
+
 
 def as_typed(message: str) -> str:
     """The message with options for parameters: min_per_user=3 is --min-per-user 3, header=True is --header."""
@@ -20,3 +23,23 @@ def as_typed(message: str) -> str:
         return f"--{name}" + (" " if parameter[2] == "=" and following not in _NO_VALUE else "")
 
     return _PARAMETER.sub(option, message).replace("dtype='float64'", "--float64")
+
+
+def message_and_code(error: Exception) -> tuple[str, int]:
+    """What to print, and the exit code: 2 for what the user can put right, 1 for all else."""
+    message = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
+    if isinstance(error, _BY_INPUT) or _is_unknown_id(error):
+        return as_typed(message), 2
+    if isinstance(error, _BY_MACHINE):
+        return message or type(error).__name__, 1
+    return f"internal error: {type(error).__name__}: {message}; `dcpf --debug ...` shows where", 1
+
+
+def _is_unknown_id(error: Exception) -> bool:
+    if not isinstance(error, KeyError):
+        return False
+    from dcpf.counts import UnknownId
+
+    return isinstance(error, UnknownId)

@@ -5,11 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import History, Json, Threads, check_least, load
-from dcpf.cli.output import TABLES, check_output, console, plain, print_json, write_frames
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.settings import DEFAULTS, Settings
+import dcpf
+from dcpf.cli.files import TABLES, check_output, write_frames
+from dcpf.cli.options import (
+    DEFAULT_DATA,
+    DEFAULT_MODEL,
+    History,
+    Json,
+    ModelOptions,
+    Threads,
+    TrainingData,
+    check_least,
+    grouped,
+)
+from dcpf.cli.output import console, print_json, printable
 from dcpf.text import plural
 
 if TYPE_CHECKING:
@@ -37,9 +46,7 @@ def evaluate(
         str, typer.Option(metavar="S,S,...", help="An item is relevant if its test count is larger than S.")
     ] = "0,1,2,5",
     test_fraction: Annotated[float, typer.Option(help="Of COUNTS: how much to hold out.")] = _HELD_OUT,
-    settings: Settings = DEFAULTS,
-    min_per_user: Annotated[int, typer.Option(help="Of COUNTS: drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Of COUNTS: drop items with fewer users.")] = 1,
+    settings: ModelOptions = DEFAULT_MODEL,
     seed: Annotated[int, typer.Option(help="Of COUNTS: the same seed gives the same split and model.")] = 0,
     history: History = None,
     against: Annotated[
@@ -51,7 +58,7 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the values by user: .parquet, .csv or .json.")
     ] = None,
-    reading: Reading = USUAL,
+    reading: TrainingData = DEFAULT_DATA,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -60,37 +67,31 @@ def evaluate(
     dcpf evaluate COUNTS holds a part of the counts out, fits the rest, with settings as in dcpf fit, and judges the
     lists. dcpf evaluate MODEL TEST judges a model by counts that it was not fitted to.
     """
-    check_least(
-        k=(k, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0), threads=(threads, 1)
-    )
+    check_least(k=(k, 1), seed=(seed, 0), threads=(threads, 1))
     levels = _levels(thresholds)
     _check_model_or_counts(file, test, history, against)
-    if test is not None and settings != DEFAULTS:
+    if test is not None and settings != DEFAULT_MODEL:
         raise ValueError(f"{file} is fitted already: leave out --components and the other settings of a fit")
-    if test is not None and (test_fraction, min_per_user, min_per_item, seed) != (_HELD_OUT, 1, 1, 0):
+    if test is not None and (test_fraction, reading.min_per_user, reading.min_per_item, seed) != (_HELD_OUT, 1, 1, 0):
         raise ValueError(
             f"{file} should find all of {test}: leave out --test-fraction, --min-per-user, --min-per-item and --seed"
         )
     if output is not None:
         check_output(output, inputs=(file, test, history, against), endings=TABLES)
-    from dcpf import DCPF
-
     if test is None:
-        new = DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
-        counts = reading.read_and_tell(file)
-        if max(min_per_user, min_per_item) > 1:
-            counts = counts.filter(min_per_user, min_per_item)
+        new = dcpf.DCPF(**settings.parameters(), random_state=seed, n_jobs=threads, verbose=True)
+        counts = reading.read(file)
         model, held_out = _fitted(new, counts, test_fraction, seed)
     else:
-        model, held_out = load(file, threads), reading.read_and_tell(test)
-    before = None if history is None else reading.read_and_tell(history)
+        model, held_out = _load(file, threads), reading.read(test)
+    before = None if history is None else reading.read(history)
     from dcpf.evaluation import evaluate as judge
 
     found = judge(model, held_out, k, levels, history=before)
-    other = None if against is None else judge(load(against, threads), held_out, k, levels, history=before)
+    other = None if against is None else judge(_load(against, threads), held_out, k, levels, history=before)
     if output is not None:
         rows = write_frames(output, [found.per_user()])
-        console(stderr=True).print(f"Wrote {plural(rows, 'row')} to {plain(output)}", soft_wrap=True)
+        console(stderr=True).print(f"Wrote {plural(rows, 'row')} to {printable(output)}", soft_wrap=True)
     _tell(model, held_out, before, found, other, as_json=json)
 
 
@@ -116,7 +117,7 @@ def _tell(
     if compared is not None:
         texts += ["", f"first: this model, second: the other, over {plural(compared.users, 'user')}", str(compared)]
     for line in "\n".join(texts).splitlines():
-        screen.print(plain(line), soft_wrap=True)
+        screen.print(printable(line), soft_wrap=True)
 
 
 def _fitted(model: "DCPF", counts: "Counts", test_fraction: float, seed: int) -> "tuple[DCPF, Counts]":
@@ -126,6 +127,11 @@ def _fitted(model: "DCPF", counts: "Counts", test_fraction: float, seed: int) ->
         f"{plural(test.nnz, 'count')} held out, {plural(train.nnz, 'count')} to learn from", soft_wrap=True
     )
     return model.fit(train), test
+
+
+def _load(path: Path, threads: int | None) -> "DCPF":
+    """The model in a file, with so many threads for its lists."""
+    return dcpf.DCPF.from_fitted(dcpf.load(path), n_jobs=threads)
 
 
 def _check_model_or_counts(file: Path, test: Path | None, history: Path | None, against: Path | None) -> None:

@@ -5,13 +5,13 @@ import shlex
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import dcpf
 from dcpf.cli.cluster import (
     Cluster,
     Insecure,
@@ -22,18 +22,24 @@ from dcpf.cli.cluster import (
     check_cluster,
     fit_on_cluster,
 )
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, Threads, check_least, find_items, load
-from dcpf.cli.output import check_output, console, number, plain, print_json, remark, size, tell_notes
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.settings import DEFAULTS, Settings
+from dcpf.cli.files import check_output
+from dcpf.cli.options import (
+    DEFAULT_DATA,
+    DEFAULT_MODEL,
+    Json,
+    ModelOptions,
+    Threads,
+    TrainingData,
+    check_least,
+    grouped,
+)
+from dcpf.cli.output import console, format_number, format_size, print_json, print_note, printable
 from dcpf.cli.stopping import Stop
 from dcpf.text import plural
 
 if TYPE_CHECKING:
-    from dcpf.counts import Counts, Id
-    from dcpf.model import DCPF
-
+    from dcpf.counts import Id
+    from dcpf.model import DCPF, FittedModel
 
 _POPULAR = 50  # items among which one is looked for that a user does not have
 
@@ -45,45 +51,44 @@ def fit(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="Counts: CSV or TSV (also .gz, .zst), Parquet (or a folder of it), MatrixMarket, npz. A table has a "
-            "row for each user, item and count; without a count column each row counts 1.",
+            help="Counts: CSV or TSV (also .gz, .zst), Parquet (a file or a folder), MatrixMarket or npz. A table "
+            "has a row for each user, item and count; without a column of counts, each row counts 1.",
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", show_default=False, help="The model file to write: .safetensors.")
+        Path, typer.Option("--output", "-o", show_default=False, help="Model file to write: .safetensors.")
     ],
-    settings: Settings = DEFAULTS,
-    names: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A table with the ids of items and their names.")
-    ] = None,
-    reading: Reading = USUAL,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    max_iter: Annotated[int, typer.Option(help="Stop after so many iterations in any case.")] = 500,
-    tol: Annotated[float, typer.Option(help="Stop when the bound rises by less than this part of it.")] = 1e-5,
-    float64: Annotated[bool, typer.Option("--float64", help="Double precision: twice the memory.")] = False,
+    settings: ModelOptions = DEFAULT_MODEL,
+    names: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of item ids and item names.")] = None,
+    reading: TrainingData = DEFAULT_DATA,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same model.")] = 0,
+    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations.")] = 500,
+    tol: Annotated[
+        float, typer.Option(help="Relative tolerance on the bound: stop once an iteration gains less.")
+    ] = 1e-5,
+    float64: Annotated[bool, typer.Option("--float64", help="Use double precision, with twice the memory.")] = False,
     warm_start: Annotated[
         Path | None,
         typer.Option(
             metavar="MODEL",
-            help="Start from an older model: its components, element, names, precision, and who is known.",
+            help="Start from an older model, with its settings, names and precision. New users and items start at "
+            "random.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder to keep what the fit has reached: every 10 iterations or 60 seconds, and at a stop. "
-            "It is removed when the model is written.",
+            help="Folder for a checkpoint, written every 10 iterations or 60 seconds and when you stop the fit. It "
+            "is removed once the model is written.",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint, to the model of a fit that never stopped.")
+        bool,
+        typer.Option("--resume", help="Resume from the checkpoint. The result is identical to an uninterrupted fit."),
     ] = False,
     no_history: Annotated[
-        bool,
-        typer.Option("--no-history", help="Leave the counts out of the model file."),
+        bool, typer.Option("--no-history", help="Leave the training counts out of the model file.")
     ] = False,
     threads: Threads = None,
     workers: Workers = None,
@@ -93,43 +98,38 @@ def fit(
     user_factors: UserFactors = None,
     json: Json = False,
 ) -> None:
-    """Learn from a file of counts, and write a model."""
-    check_least(
-        min_per_user=(min_per_user, 1),
-        min_per_item=(min_per_item, 1), seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1),
-    )  # fmt: skip
+    """Fit a model to a file of counts, and write it to a file."""
+    check_least(seed=(seed, 0), max_iter=(max_iter, 1), threads=(threads, 1))
     if not 0.0 <= tol < math.inf:
         raise ValueError(f"--tol must be a number >= 0, found {tol}")
     if not file:
-        raise ValueError("FILE is empty (a variable that is not set?): name a file of counts")
+        raise ValueError("FILE is empty (an unset variable?): name a file of counts")
     check_output(output, inputs=(Path(file), names), endings=(".safetensors", ""))
     check_replaced(output)
     _check_checkpoint(checkpoint, output, resume=resume)
-    given = settings.parameters() | ({"dtype": "float64"} if float64 else {})
-    model = _model(warm_start, given).set_params(
-        max_iter=max_iter, tol=tol, n_jobs=threads, random_state=seed, checkpoint=checkpoint
-    )
+    stop = Stop()
+    model = _model(
+        warm_start,
+        **settings.parameters(), **({"dtype": "float64"} if float64 else {}),
+        max_iter=max_iter, tol=tol, random_state=seed, n_jobs=threads, verbose=True, checkpoint=checkpoint,
+        callback=None if checkpoint is None else stop,
+    )  # fmt: skip
     cluster = Cluster(workers, scheduler, insecure, threads)
     folders = {"prepared": prepared, "user_factors": user_factors}
-    only_here = {
-        **reading.more, "min_per_user": min_per_user > 1, "min_per_item": min_per_item > 1, "warm_start": warm_start,
-    }  # fmt: skip
+    only_here = {name: value for name, value in reading.given.items() if name not in reading.columns}
+    only_here["warm_start"] = warm_start
+    learn: Callable[[], object]
     if check_cluster(cluster, only_there={"insecure": insecure, **folders}, only_here=only_here):
         learn = partial(fit_on_cluster, model, file, names, cluster, folders, reading.columns)
     else:
-        counts = _read(reading, Path(file), names)
-        if max(min_per_user, min_per_item) > 1:
-            counts = counts.filter(min_per_user, min_per_item)
-        tell_notes(counts)
-        learn = partial(model.fit, replace(counts, notes=()))
-        _tell_compiling(model)
-    seconds = _learn_and_save(model, learn, output, history=not no_history)
+        learn = partial(model.fit, reading.read(Path(file), names, verbose=True))
+    seconds = _learn_and_save(model, learn, stop, output, history=not no_history)
     if json:
         print_json(_as_dict(model, output, seconds))
     else:
-        _tell(model, output, seconds)
+        _print_summary(model, output, seconds)
         if user_factors is None:
-            _tell_next(model, output, file, history=not no_history)
+            _print_next(model.fitted_, output, file, history=not no_history)
 
 
 def check_replaced(output: Path) -> None:
@@ -141,77 +141,53 @@ def check_replaced(output: Path) -> None:
     try:
         store.read(output)
     except store.ModelFormatError:
-        raise ValueError(f"{output} is there already and is no model; choose another name, or remove it") from None
+        raise ValueError(f"{output} already exists and is not a model; choose another name, or remove it") from None
 
 
 def _check_checkpoint(checkpoint: Path | None, output: Path, *, resume: bool) -> None:
-    """A checkpoint is gone on from only if that is asked for, and never overwritten."""
+    """A fit resumes only if asked to, and never overwrites another checkpoint."""
     if checkpoint is None:
         if resume:
-            raise ValueError("--resume needs --checkpoint, the folder to go on from")
+            raise ValueError("--resume needs --checkpoint, the folder to resume from")
         return
     from dcpf.store import CheckpointFolder
 
     if output.parent.resolve() == checkpoint.resolve():
-        raise ValueError(f"{output} is in the folder of the checkpoint, which is removed at the end; name another")
+        raise ValueError(f"{output} is in the checkpoint folder, which is removed at the end; choose another name")
     folder = CheckpointFolder(checkpoint)
     folder.check()
     found = folder.manifest()
     if found is not None and not resume:
         raise ValueError(
-            f"{checkpoint} holds the checkpoint of a fit after iteration {found.number}: add --resume to go on from "
-            f"it, or remove {checkpoint} to begin anew"
+            f"{checkpoint} holds the checkpoint of a fit after iteration {found.number}: add --resume to continue "
+            f"it, or remove {checkpoint} to start afresh"
         )
     if found is None and resume:
-        console(stderr=True).print(f"No checkpoint in {plain(checkpoint)}: the fit begins anew", soft_wrap=True)
+        console(stderr=True).print(f"No checkpoint in {printable(checkpoint)}: the fit starts afresh", soft_wrap=True)
 
 
-def _model(warm_start: Path | None, given: dict[str, Any]) -> "DCPF":
+def _model(warm_start: Path | None, **parameters: Any) -> "DCPF":
     """An estimator that is new, or that starts from an older model."""
-    if warm_start is not None:
-        old = load(warm_start)
-        same = {"n_components": old.item_factors.shape[1], "element": old.element_.name}
-        old.set_params(**same | given, warm_start=True)
-        return old
     from dcpf import DCPF
 
-    return DCPF(**given)
+    if warm_start is None:
+        return DCPF(**parameters)
+    return DCPF.from_fitted(dcpf.load(warm_start), warm_start=True, **parameters)
 
 
-def _read(reading: Reading, file: Path, names: Path | None) -> "Counts":
-    began = time.perf_counter()
-    counts = reading.read(file, names)
-    screen = console(stderr=True)
-    screen.print(f"Read {plain(file)} in {time.perf_counter() - began:.1f} s", soft_wrap=True)
-    return counts
-
-
-def _tell_compiling(model: "DCPF") -> None:
-    """Say what is going on in the first seconds of a first fit."""
-    from dcpf.kernels.excitation import learn_strengths
-    from dcpf.kernels.jit import is_kept
-    from dcpf.kernels.sweep import sweep_users
-
-    if not (is_kept(sweep_users) and (model.n_neighbors == 0 or is_kept(learn_strengths))):
-        console(stderr=True).print("Compiling, as in every first run: this may take half a minute", soft_wrap=True)
-
-
-def _learn_and_save(model: "DCPF", learn: Callable[[], object], output: Path, *, history: bool) -> float:
+def _learn_and_save(model: "DCPF", learn: Callable[[], object], stop: Stop, output: Path, *, history: bool) -> float:
     """Fit with a progress bar and write the model. Returns the seconds that the fit took."""
-    began, stop = time.perf_counter(), Stop()
+    began = time.perf_counter()
     not_written = f"{output} was not written"
     if model.checkpoint is not None:
-        model.set_params(callback=stop)
-        not_written += "; the same command with --resume goes on"
+        not_written += "; run the same command with --resume to continue"
     try:
-        with stop if model.checkpoint is not None else nullcontext():
-            model.set_params(verbose=True)
+        with nullcontext() if model.checkpoint is None else stop:
             learn()
         if stop.signal is not None:
-            remark(f"stopped after iteration {stop.iteration}; {not_written}")
+            print_note(f"stopped after iteration {stop.iteration}; {not_written}")
             raise typer.Exit(stop.code)
         seconds = time.perf_counter() - began
-        model.set_params(verbose=False, warm_start=False, n_jobs=None)  # of this run, not of the model
         model.save(output, history=history)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(not_written) from None
@@ -237,52 +213,48 @@ def _as_dict(model: "DCPF", output: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def _tell(model: "DCPF", output: Path, seconds: float) -> None:
-    """What was learned, in words, and what to try next."""
+def _print_summary(model: "DCPF", output: Path, seconds: float) -> None:
+    """Print what was learned."""
     about, screen = model.describe(1, 1), console()
-    entries, total = about.data["entries"], about.data["total"]
+    components = plural(about.components, "component") + (" and excitation" if about.neighbors else "")
     screen.print(
-        f"Learned {plural(about.components, 'component')} in {plural(model.n_iter_, 'iteration')}"
-        + (
-            f", and which items bring which, in {seconds:.1f} seconds. "
-            if about.neighbors
-            else f" and {seconds:.1f} seconds. "
-        )
-        + about.meaning
+        f"Learned {components} in {plural(model.n_iter_, 'iteration')} and {seconds:.1f} seconds. {about.meaning}"
     )
     if about.sessions_per_count is not None:
-        read_as = number(about.sessions_per_count)
-        screen.print(f"The mean count, {number(total / entries)}, is read as about {read_as} sessions.")
-    screen.print(f"Written to {plain(output)} ({size(output.stat().st_size)}).", soft_wrap=True)
+        mean = format_number(about.data["total"] / about.data["entries"])
+        screen.print(
+            f"The mean count, {mean}, corresponds to about {format_number(about.sessions_per_count)} sessions."
+        )
+    screen.print(f"Written to {printable(output)} ({format_size(output.stat().st_size)}).", soft_wrap=True)
 
 
-def _tell_next(model: "DCPF", output: Path, counts: str, *, history: bool) -> None:
-    """Commands to try, with ids of this model. No list is made for that, which would compile what makes lists."""
+def _print_next(model: "FittedModel", output: Path, counts: str, *, history: bool) -> None:
+    """Print commands to try, with ids of this model."""
     about, screen = model.describe(1, _POPULAR), console()
     user, popular = about.most_active[0], about.most_popular[0]
     commands = [
-        _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}")
+        _command("recommend", output, user=user.id) + ("" if history else f" --history {shlex.quote(counts)}"),
+        _command("similar", output, item=_shortest(model, popular.id, popular.name)),
     ]
-    commands.append(_command("similar", output, item=_shortest(model, popular.id, popular.name)))
-    place = model.users_.find(user.id)
-    has = set() if model.history_ is None or place is None else set(model.history_[[place]].indices.tolist())
-    new = next((one for one in about.most_popular if model.items_.find(one.id) not in has), None)
+    place = model.users.find(user.id)
+    has = set() if model.history is None or place is None else set(model.history[[place]].indices.tolist())
+    new = next((item for item in about.most_popular if model.items.find(item.id) not in has), None)
     if history and new is not None:
         commands.append(_command("explain", output, user=user.id, item=_shortest(model, new.id, new.name)))
     screen.print("\nNext:")
     for command in (*commands, _command("inspect", output)):
-        screen.print(f"  {plain(command)}", soft_wrap=True)
+        screen.print(f"  {printable(command)}", soft_wrap=True)
 
 
 def _command(command: str, model: Path, **options: "Id") -> str:
-    spelt = {name: shlex.quote(str(one)) for name, one in options.items()}
-    words = [f"--{name}={one}" if one.startswith("-") else f"--{name} {one}" for name, one in spelt.items()]
+    quoted = {name: shlex.quote(str(value)) for name, value in options.items()}
+    words = [f"--{name}={value}" if value.startswith("-") else f"--{name} {value}" for name, value in quoted.items()]
     return " ".join(["dcpf", command, shlex.quote(str(model)), *words])
 
 
-def _shortest(model: "DCPF", item: "Id", name: str) -> "Id":
-    """What to type for an item: its name, if no other has it."""
+def _shortest(model: "FittedModel", item: "Id", name: str) -> "Id":
+    """What to type for an item: its name, if no other item has it."""
     try:
-        return name if find_items(model, [name]) == [item] else item
+        return name if model.catalogue.find(name) == item else item
     except ValueError:
         return item

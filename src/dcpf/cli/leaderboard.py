@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, check_least, run_bar
-from dcpf.cli.output import check_folder, console, plain, print_json, whole_file
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.tables import show
+from dcpf.cli.files import check_folder, whole_file
+from dcpf.cli.options import DEFAULT_DATA, Json, TrainingData, check_least, grouped
+from dcpf.cli.output import console, print_json, print_result_table, printable, progress_bar
 
 if TYPE_CHECKING:
     from dcpf.evaluation.result_table import ResultTable
@@ -34,10 +32,8 @@ def leaderboard(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Length of a list.")] = 100,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the splits and the fits.")] = 0,
-    reading: Reading = USUAL,
+    reading: TrainingData = DEFAULT_DATA,
     json: Json = False,
 ) -> None:
     """Compare with other methods: quality, time and memory side by side.
@@ -45,7 +41,7 @@ def leaderboard(
     A fifth of the counts is held out. Each method chooses its settings on a part of the rest. You can stop the
     command at any time; the same command resumes from there.
     """
-    check_least(k=(k, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0))
+    check_least(k=(k, 1), seed=(seed, 0))
     names = [path.name.split(".")[0] for path in files]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
@@ -59,20 +55,18 @@ def leaderboard(
     rules.check()
     tables = []
     for name, path in zip(names, files, strict=True):
-        counts = reading.read_and_tell(path)
-        if max(min_per_user, min_per_item) > 1:
-            counts = counts.filter(min_per_user, min_per_item)
-        with run_bar(name, len(rules.names), lambda: "finished fits are kept") as update:
+        counts = reading.read(path)
+        with progress_bar(name, len(rules.names), lambda: "finished fits are kept") as update:
             tables.append(standings(run(counts, output, name, rules, watch=_watch(name, update))))
         for ending, text in ((".md", to_markdown(tables[-1])), (".csv", to_csv(tables[-1]))):
             with whole_file(output / f"{name}{ending}") as file:
                 file.write(text.encode())
         if not json:
-            show(tables[-1])
+            print_result_table(tables[-1])
     if json:
         print_json([_as_dict(one) for one in tables])
     else:
-        console().print(f"Written to {plain(output)} as Markdown and CSV.", soft_wrap=True)
+        console().print(f"Written to {printable(output)} as Markdown and CSV.", soft_wrap=True)
 
 
 def _as_dict(table: "ResultTable") -> dict[str, object]:
@@ -88,6 +82,6 @@ def _watch(name: str, update: Callable[..., None]) -> Callable[[str, int, int], 
         line = None if label in begun else f"{name}: {label}"
         begun.extend([label] if line else [])
         fit = "the chosen setting" if tried == settings else f"setting {tried + 1} of {settings}"
-        update(len(begun) - 1, f"{name}: {label}, {fit}", line=line)
+        update(len(begun) - 1, description=f"{name}: {label}, {fit}", line=line)
 
     return watch

@@ -1,5 +1,6 @@
-"""The dcpf command. Heavy imports wait inside the commands, so that --help answers at once."""
+"""The dcpf command. Commands import what is heavy when they run, so that --help answers at once."""
 
+import logging
 import sys
 import warnings
 from typing import Annotated, Any
@@ -12,21 +13,18 @@ from dcpf.cli.check import check
 from dcpf.cli.data import data
 from dcpf.cli.demo import demo
 from dcpf.cli.doctor import doctor
-from dcpf.cli.errors import as_typed
+from dcpf.cli.errors import as_typed, message_and_code
 from dcpf.cli.evaluate import evaluate
 from dcpf.cli.explain import explain
 from dcpf.cli.fit import fit
 from dcpf.cli.inspect import inspect
 from dcpf.cli.leaderboard import leaderboard
-from dcpf.cli.output import remark
+from dcpf.cli.output import print_note
 from dcpf.cli.recommend import recommend
 from dcpf.cli.reproduce import reproduce
 from dcpf.cli.serve import serve
 from dcpf.cli.similar import similar
 from dcpf.cli.tune import tune
-
-_INPUTS = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_NOT_BUGS = (OSError, MemoryError, FloatingPointError)
 
 
 class PlainErrors(TyperGroup):
@@ -43,7 +41,7 @@ class PlainErrors(TyperGroup):
         except Exception as error:  # of typer's own kind, which has moved from one module to another
             if not standalone_mode or not hasattr(error, "format_message"):
                 raise
-            remark(f"{error.format_message()} (dcpf --help, or --help after a command, tells more)")
+            print_note(f"{error.format_message()} (see dcpf --help, or --help after a command)")
             sys.exit(2)
         if standalone_mode:
             sys.exit(code)
@@ -51,54 +49,34 @@ class PlainErrors(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; --debug shows where an error came from."""
+        log = logging.getLogger("dcpf.kernels")
+        log.handlers, log.propagate = [_PrintedLog()], False
+        log.setLevel(logging.INFO)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _print_warning
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt as error:
-                remark("; ".join(["interrupted", *map(str, error.args)]))
+                print_note("; ".join(["interrupted", *map(str, error.args)]))
                 raise typer.Exit(130) from None
             except Exception as error:
                 of_typer = isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
                 if of_typer or isinstance(error, BrokenPipeError) or ctx.params.get("debug"):
                     raise
-                said, code = _told(error)
-                remark(said)
+                message, code = message_and_code(error)
+                print_note(message)
                 raise typer.Exit(code) from None
-            finally:
-                if ctx.invoked_subcommand != "doctor":  # which tells it in its own words
-                    _warn_of_compiling()
 
 
-def _warn_of_compiling() -> None:
-    """Say it if this command had to compile, and the next will have to as well."""
-    jit = sys.modules.get("dcpf.kernels.jit")
-    if jit is not None and (said := jit.nowhere_to_keep()):
-        remark(f"warning: {said}")
+class _PrintedLog(logging.Handler):
+    """What compiled code says of itself: that it is being compiled, or that it cannot be kept."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_note(("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage())
 
 
-def _told(error: Exception) -> tuple[str, int]:
-    """What is said of an error, and the exit code."""
-    said = str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        said = f"{error.filename}: {error.strerror}"
-    if isinstance(error, _INPUTS) or _is_unknown_id(error):
-        return as_typed(said), 2
-    if isinstance(error, _NOT_BUGS):
-        return said or type(error).__name__, 1
-    return f"internal error: {type(error).__name__}: {said}; `dcpf --debug ...` shows where", 1
-
-
-def _is_unknown_id(error: Exception) -> bool:
-    if not isinstance(error, KeyError):
-        return False
-    from dcpf.counts import UnknownId
-
-    return isinstance(error, UnknownId)
-
-
-def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    remark(f"warning: {as_typed(str(message))}")
+def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
+    print_note(f"warning: {as_typed(str(message))}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -123,7 +101,7 @@ def main(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. Goes before the command.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. Put it before the command.")
     ] = False,
 ) -> None:
     """Recommendations from raw counts (plays, purchases, clicks) by discrete compound Poisson factorization."""

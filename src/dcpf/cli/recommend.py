@@ -1,75 +1,66 @@
-"""dcpf recommend: what to recommend to some users, or to all."""
+"""dcpf recommend: items for some users, or for all."""
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import (
+import dcpf
+from dcpf.cli.files import TABLES, check_output, write_frames
+from dcpf.cli.options import (
+    DEFAULT_READING,
     History,
     Json,
     Model,
+    ReadingOptions,
     Threads,
-    bar,
     check_least,
-    find_items,
-    find_users,
-    load,
+    grouped,
 )
 from dcpf.cli.output import (
-    TABLES,
-    check_output,
     console,
-    heading,
-    number,
-    numbers,
+    format_number,
+    format_numbers,
+    print_heading,
     print_json,
-    ranking,
-    records,
-    remark,
-    write_frames,
+    print_note,
+    progress_bar,
+    ranked_table,
+    rows_of,
 )
-from dcpf.cli.reading import USUAL, Reading
 from dcpf.text import plural
 
 if TYPE_CHECKING:
-    import polars as pl
-    from rich.console import Console
-
     from dcpf.counts import Counts, Id
-    from dcpf.model import DCPF
+    from dcpf.model import FittedModel
+    from dcpf.model.recommendation import Recommendations
 
 _BLOCK = 32_768  # users at once
-_PLAYED = 3  # items of the history that are shown
+_TOP = 3  # items of the history that are shown
 
 
 @grouped
 def recommend(
     model: Model,
-    user: Annotated[
-        list[str] | None, typer.Option(metavar="USER", help="For whom; may be given several times.")
-    ] = None,
+    user: Annotated[list[str] | None, typer.Option(metavar="USER", help="User to recommend to; repeatable.")] = None,
     everyone: Annotated[
-        bool, typer.Option("--all", help="For all users of --history, or else of the model.")
+        bool, typer.Option("--all", help="Recommend to all users: of --history if given, else of the model.")
     ] = False,
-    n: Annotated[int, typer.Option("-n", help="How many items for each.")] = 10,
+    n: Annotated[int, typer.Option("-n", help="Number of items for each user.")] = 10,
     history: History = None,
-    reading: Reading = USUAL,
+    reading: ReadingOptions = DEFAULT_READING,
     include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Recommend also what the user already has.")
+        bool, typer.Option("--include-seen", help="Also recommend items that the user already has.")
     ] = False,
     allow: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Recommend only such items, by id or name; repeatable.")
+        list[str] | None, typer.Option(metavar="ITEM", help="Recommend only this item, by id or name; repeatable.")
     ] = None,
     deny: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Never recommend this item; repeatable.")
+        list[str] | None, typer.Option(metavar="ITEM", help="Never recommend this item, by id or name; repeatable.")
     ] = None,
     unknown: Annotated[
-        str,
-        typer.Option(metavar="raise|popular", help="What an unknown user is: an error, or shown what is popular."),
+        str, typer.Option(metavar="raise|popular", help="For an unknown user: fail, or recommend popular items.")
     ] = "raise",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a table: .parquet, .csv or .json.")
@@ -78,90 +69,103 @@ def recommend(
     json: Json = False,
 ) -> None:
     """Recommend items to users, best first."""
-    check_least(n=(n, 1))
+    check_least(n=(n, 1), threads=(threads, 1))
     if bool(user) == everyone:
-        wrong = "--user and --all say different things;" if everyone else "for whom?"
-        raise ValueError(f"{wrong} give --user (once or several times), or --all")
+        hint = ", not both" if everyone else " (for all users)"
+        raise ValueError(f"give --user (once or several times) or --all{hint}")
     if everyone and output is None and not json:
-        raise ValueError("--all makes a long table: name a file with -o (.parquet, .csv or .json), or give --json")
+        raise ValueError("--all makes a long table: write it with -o (.parquet, .csv or .json), or use --json")
     if output is not None:
         if json:
-            raise ValueError("-o and --json are two ways to say where the table goes; give one of them")
+            raise ValueError("-o and --json exclude each other: choose one of them")
         check_output(output, inputs=(model, history), endings=TABLES)
     if unknown not in ("raise", "popular"):
         raise ValueError(f"--unknown must be raise or popular, found {unknown!r}")
-    fitted = load(model, threads)
-    asking = _Asking(
+    fitted = dcpf.load(model)
+    question = _Question(
         fitted,
-        None if history is None else reading.read_and_tell(history),
+        None if history is None else _known_items(fitted, reading.read(history)),
         {
             "n": n,
             "exclude_seen": not include_seen,
-            "allow": find_items(fitted, allow) if allow else None,
-            "deny": find_items(fitted, deny) if deny else None,
+            "allow": None if allow is None else [fitted.catalogue.find(item) for item in allow],
+            "deny": None if deny is None else [fitted.catalogue.find(item) for item in deny],
             "unknown": unknown,
+            "n_jobs": threads,
         },
     )
-    users = find_users(fitted, asking.history, list(dict.fromkeys(user))) if user else None
+    users: list[Id] | None = list(dict.fromkeys(user)) if user else None
     if output is not None:
-        rows = write_frames(output, asking.blocks(users))
-        remark(f"{plural(rows, 'row')} written to {output}")
+        rows = write_frames(output, (lists.to_frame() for lists in question.blocks(users)))
+        print_note(f"{plural(rows, 'row')} written to {output}")
     elif json:
-        print_json([row for frame in asking.blocks(users) for row in records(frame)])
+        print_json([row for lists in question.blocks(users) for row in rows_of(lists.columns())])
     else:
-        asking.show(console(), users or [])
+        question.show(users or [])
 
 
-class _Asking:
-    """A model, fresh counts if there are any, and what is asked of it."""
+def _known_items(model: "FittedModel", history: "Counts") -> "Counts":
+    """The counts of items that the model knows; the others are left out once, with one warning."""
+    from dcpf.model.users import counts_of
 
-    def __init__(self, model: "DCPF", history: "Counts | None", wishes: dict[str, Any]) -> None:
+    return counts_of(model, history)
+
+
+class _Question:
+    """A model, fresh counts if there are any, and what to recommend."""
+
+    def __init__(self, model: "FittedModel", history: "Counts | None", options: dict[str, Any]) -> None:
         self._model = model
-        self.history = history
-        self._wishes = wishes
+        self._history = history
+        self._options = options
 
-    def blocks(self, users: "list[Id] | None") -> Iterator["pl.DataFrame"]:
-        """Tables for some users at a time, or for all of them."""
+    def blocks(self, users: "list[Id] | None") -> Iterator["Recommendations"]:
+        """The lists of these users, or of all, for some users at a time."""
         if users is None:
-            users = list(self._model.users_ if self.history is None else self.history.users)
-        with bar("recommending") as progress:
+            users = list(self._model.users if self._history is None else self._history.users)
+        with progress_bar("recommending") as progress:
             for start in range(0, len(users), _BLOCK):
                 progress(start, len(users))
-                yield self._frame(users[start : start + _BLOCK])
+                yield self._lists(users[start : start + _BLOCK])
 
-    def show(self, screen: "Console", users: "list[Id]") -> None:
-        """A table for each of these users."""
-        frame = self._frame(users)
-        for user in users:
-            _show(screen, self._about(user), frame.filter(frame["user"] == user))
+    def show(self, users: "list[Id]") -> None:
+        """Print a table for each of these users."""
+        screen, lists = console(), self._lists(users)
+        columns, ends = lists.columns(), lists.ranked.indptr.tolist()
+        for j, user in enumerate(lists.asked):
+            print_heading(screen, self._about(user))
+            rows = slice(ends[j], ends[j + 1])
+            if rows.start == rows.stop:
+                screen.print("Nothing is left to recommend.")
+                continue
+            shown = {name: values[rows] for name, values in columns.items() if name != "user"}
+            numbers = {
+                "expected\nsessions": format_numbers(shown["sessions"]),
+                "expected\ncount": format_numbers(shown["count"]),
+                "probability\nof any": format_numbers(shown["probability"], percent=True),
+            }
+            screen.print(ranked_table(shown, numbers))
 
-    def _frame(self, users: "list[Id]") -> "pl.DataFrame":
-        return self._model.recommend(users, history=self.history, **self._wishes).to_frame()
+    def _lists(self, users: "list[Id]") -> "Recommendations":
+        return self._model.recommend(users, history=self._history, **self._options)
 
-    def _about(self, user: "Id") -> str:
+    def _about(self, user: "Id | None") -> str:
         """The user's history in a line."""
-        model, fresh = self._model, self.history is not None and user in self.history.users
-        if not fresh and user not in model.users_:
-            return f"User {user} is unknown: this is what is popular"
-        if not fresh and model.history_ is None:
+        from dcpf.model.explanation import history_of
+
+        model = self._model
+        is_fresh = self._history is not None and user in self._history.users
+        if not is_fresh and user not in model.users:
+            return f"User {user} is unknown; popular items instead"
+        if not is_fresh and model.history is None:
             return f"User {user}"
-        with warnings.catch_warnings(action="ignore"):  # said already when the list was made
-            why = model.explain(user, model.items_[0], history=self.history if fresh else None)
-        order = sorted(range(len(why.items)), key=lambda j: (-why.sessions[j], -why.counts[j]))[:_PLAYED]
-        most = [(why.catalogue.named(int(why.items[j])), why.counts[j], why.sessions[j]) for j in order]
-        told = ", ".join(f"{name} {number(sessions)} ({count:,})" for name, count, sessions in most)
-        has = f"User {user} has {plural(len(why.items), 'item')}"
-        return f"{has}; most sessions (and count): {told}" if most else f"{has}: this is what is popular"
-
-
-def _show(screen: "Console", about: str, frame: "pl.DataFrame") -> None:
-    heading(screen, about)
-    if frame.height == 0:
-        screen.print("Nothing is left to recommend.")
-        return
-    columns = {
-        "expected\nsessions": numbers(frame["sessions"]),
-        "expected\ncount": numbers(frame["count"]),
-        "probability\nof any": numbers(frame["probability"], percent=True),
-    }
-    screen.print(ranking(frame.drop("user"), columns))
+        counts, sessions = history_of(model, user, self._history if is_fresh else None)
+        has = f"User {user} has {plural(counts.nnz, 'item')}"
+        if not counts.nnz:
+            return f"{has}; popular items instead"
+        order = sorted(range(counts.nnz), key=lambda j: (-sessions[j], -counts.data[j]))[:_TOP]
+        top = ", ".join(
+            f"{model.catalogue.named(int(counts.indices[j]))} {format_number(sessions[j])} ({counts.data[j]:,})"
+            for j in order
+        )
+        return f"{has}; most sessions (and count): {top}"

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, Threads, bar, check_least, run_bar
-from dcpf.cli.output import check_folder, console, plain, print_json, tell_notes
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.tables import show
+from dcpf.cli.files import check_folder
+from dcpf.cli.options import DEFAULT_DATA, Json, Threads, TrainingData, check_least, grouped
+from dcpf.cli.output import console, print_json, print_notes, print_result_table, printable, progress_bar
 from dcpf.text import plural, shape_words
 
 if TYPE_CHECKING:
@@ -57,9 +55,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="The same seed gives the same tables.")] = 0,
     max_iter: Annotated[int, typer.Option(help="Stop a fit after so many iterations in any case.")] = 3000,
     tol: Annotated[float, typer.Option(help="Stop a fit when the bound rises by less than this part of it.")] = 1e-5,
-    reading: Reading = USUAL,
-    min_per_user: Annotated[int, typer.Option(help="Of a file of counts, drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="And items with fewer users.")] = 1,
+    reading: TrainingData = DEFAULT_DATA,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Only tables.")] = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Throw away what an earlier run has left in the folder.")
@@ -73,7 +69,7 @@ def reproduce(
     """
     check_least(
         components=(components, 1), starts=(starts, 1), seed=(seed, 0), max_iter=(max_iter, 1),
-        min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), threads=(threads, 1),
+        threads=(threads, 1),
     )  # fmt: skip
     if choose and (components is not None or alpha is not None):
         raise ValueError("--choose finds alpha and K: leave out --alpha and --components, or --choose")
@@ -89,7 +85,7 @@ def reproduce(
     )  # fmt: skip
     folder = output or Path(f"{dataset or path.name.split('.')[0] or 'counts'}-reproduced")
     check_folder(folder)
-    counts = _read(dataset, path, seed, reading, (min_per_user, min_per_item))
+    counts = _read(dataset, path, seed, reading)
     from dcpf.paper.reproduce import reproduce as run
 
     last: list[Standing] = []
@@ -98,13 +94,13 @@ def reproduce(
         fits = f"{last[0].done} of {plural(last[0].total, 'fit')}" if last else "finished fits"
         return f"{fits} are kept in {folder}"
 
-    with run_bar("starting (compiles when run for the first time)", None, kept) as update:
+    with progress_bar("starting (compiles when run for the first time)", None, kept) as update:
 
         def watch(now: "Standing") -> None:
             last[:] = [now]
             what = _described(now)
             line = None if now.record is None else f"{now.done}/{now.total} {what}"
-            update(now.done, what, line=line, total=now.total)
+            update(now.done, description=what, line=line, total=now.total)
 
         done = run(
             counts, folder, settings, name=path.name if dataset is None else find(dataset).title, dataset=dataset,
@@ -134,21 +130,19 @@ def _what(data: str, file: Path | None) -> tuple[str | None, Path]:
     return data, file
 
 
-def _read(dataset: str | None, path: Path, seed: int, reading: Reading, least: tuple[int, int]) -> "Counts":
+def _read(dataset: str | None, path: Path, seed: int, reading: TrainingData) -> "Counts":
     """The counts, with what was done to them told on standard error."""
     if dataset is None:
-        counts = reading.read(path)
-        counts = counts.filter(*least) if max(least) > 1 else counts
+        counts = reading.read(path, verbose=True)
     else:
-        if max(least) > 1 or reading != USUAL:
-            given = next(iter(reading.typed()), "--min-per-...")
-            raise ValueError(f"{dataset} has its own columns and filter: leave out {given}")
+        if reading != DEFAULT_DATA:
+            raise ValueError(f"{dataset} has its own columns and filter: leave out {reading.typed()[0]}")
         from dcpf.paper.data_sets import read_original_or_prepared
 
-        with bar(f"reading {path.name}", of_bytes=True) as progress:
+        with progress_bar(f"reading {path.name}", of_bytes=True) as progress:
             counts = read_original_or_prepared(dataset, path, seed, progress)
     console(stderr=True).print(f"  {shape_words(*counts.shape, counts.nnz)}", soft_wrap=True)
-    tell_notes(counts)
+    print_notes(counts)
     return counts
 
 
@@ -162,10 +156,10 @@ def _described(now: "Standing") -> str:
 def _tell(done: "Reproduction") -> None:
     """The tables, and where they were written to."""
     for one in done.tables:
-        show(one)
+        print_result_table(one)
     screen = console()
     for note in done.notes:
-        screen.print(plain(note), soft_wrap=True)
-    screen.print(f"Written to {plain(done.folder)}:", soft_wrap=True)
+        screen.print(printable(note), soft_wrap=True)
+    screen.print(f"Written to {printable(done.folder)}:", soft_wrap=True)
     figures = "figures as PNG and SVG, " if any(path.suffix == ".png" for path in done.files) else ""
     screen.print(f"  tables.md, each table as CSV and LaTeX, {figures}fits in runs.jsonl, times.csv")

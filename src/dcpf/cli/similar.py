@@ -1,42 +1,37 @@
-"""dcpf similar: items that the same users have, or users of the same taste."""
+"""dcpf similar: items that go together, or users of the same taste."""
 
 from typing import Annotated
 
 import typer
 
-from dcpf.cli.inputs import Json, Model, catalogue, check_least, find_items, find_users, load
-from dcpf.cli.output import console, heading, print_json, ranking, records
+import dcpf
+from dcpf.cli.options import Json, Model, check_least
+from dcpf.cli.output import console, print_heading, print_json, ranked_table, rows_of
 
 
 def similar(
     model: Model,
-    item: Annotated[str | None, typer.Option(help="To which item, by id or name.")] = None,
-    user: Annotated[str | None, typer.Option(help="Or to which user.")] = None,
-    n: Annotated[int, typer.Option("-n", help="How many.")] = 10,
+    item: Annotated[str | None, typer.Option(help="Find items similar to this one, by id or name.")] = None,
+    user: Annotated[str | None, typer.Option(help="Find users similar to this one.")] = None,
+    n: Annotated[int, typer.Option("-n", help="Number of items or users.")] = 10,
     json: Json = False,
 ) -> None:
     """Find similar items, or similar users."""
     check_least(n=(n, 1))
     if (item is None) == (user is None):
         raise ValueError("similar to what? Give --item or --user, one of them")
-    fitted = load(model)
-    items, scale = catalogue(fitted), "1 is the same, 0 has nothing in common"
-    if item is not None:
-        one = find_items(fitted, [item])[0]
-        found = fitted.similar_items(one, n).to_frame()
-        title = f"Similar to {items.named(int(items.ids.positions([one], 'item')[0]))}"
-        if fitted.excitation_ is not None:
-            scale = "sessions that one brings of the other, there and back"
-    else:
-        one = find_users(fitted, None, [str(user)])[0]
-        found = fitted.similar_users(one, n).to_frame()
-        title = f"Of a taste similar to {one}"
+    fitted = dcpf.load(model)
+    found = fitted.similar_users(user, n) if item is None else fitted.similar_items(item, n)
+    columns = found.columns()
     if json:
-        print_json(records(found))
+        print_json(rows_of(columns))
         return
+    place = found.catalogue.places([found.asked[0]], found.what)[0]
+    by_excitation = item is not None and fitted.part("excitation") is not None
+    scale = "mutual excitation" if by_excitation else "cosine similarity, at most 1"
     screen = console()
-    heading(screen, f"{title} ({scale})")
-    if found.height == 0:
-        screen.print("Nothing goes with it, as far as these counts tell.")
+    print_heading(screen, f"Similar to {found.catalogue.named(int(place))} ({scale})")
+    if not columns["rank"].size:
+        screen.print("Nothing is similar, as far as these counts tell.")
         return
-    screen.print(ranking(found, {"similarity": [f"{one:.3f}" for one in found["similarity"]]}))
+    screen.print(ranked_table(columns, {"similarity": [f"{value:.3f}" for value in columns["similarity"]]}))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dcpf.progress import Iteration
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SAID = b"\ndcpf: stops after this iteration; Ctrl-C again stops at once\n"
+_MESSAGE = b"\ndcpf: stopping after this iteration; Ctrl-C again stops at once\n"
 
 
 class Stop:
@@ -47,7 +47,7 @@ class Stop:
     def _take(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
         self._give_back()
-        os.write(2, _SAID)  # not through a buffer, which may be just being written
+        os.write(2, _MESSAGE)  # not through a buffer, which may be just being written
 
     def _give_back(self) -> None:
         for one, handler in self._before.items():

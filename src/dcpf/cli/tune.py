@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcpf.cli.files import check_output
 from dcpf.cli.fit import check_replaced
-from dcpf.cli.groups import grouped
-from dcpf.cli.inputs import Json, Threads, check_least, run_bar
-from dcpf.cli.output import check_output, console, plain, print_json
-from dcpf.cli.reading import USUAL, Reading
-from dcpf.cli.tables import show
+from dcpf.cli.options import DEFAULT_DATA, Json, Threads, TrainingData, check_least, grouped
+from dcpf.cli.output import console, print_json, print_result_table, printable, progress_bar
 
 if TYPE_CHECKING:
     from dcpf.evaluation.trials import Tuned, TunedParameters
@@ -41,10 +39,8 @@ def tune(
         Path | None,
         typer.Option(metavar="FILE", help="Where trials are kept.  [default: named after COUNTS, here]"),
     ] = None,
-    min_per_user: Annotated[int, typer.Option(help="Drop users with fewer items.")] = 1,
-    min_per_item: Annotated[int, typer.Option(help="Drop items with fewer users.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the splits, the search and the fits.")] = 0,
-    reading: Reading = USUAL,
+    reading: TrainingData = DEFAULT_DATA,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -55,7 +51,7 @@ def tune(
     there, also with more --trials.
     """
     check_least(
-        trials=(trials, 1), min_per_user=(min_per_user, 1), min_per_item=(min_per_item, 1), seed=(seed, 0),
+        trials=(trials, 1), seed=(seed, 0),
         threads=(threads, 1),
     )  # fmt: skip
     kept = journal or Path(f"{file.name.split('.')[0] or 'counts'}-tuned.jsonl")
@@ -64,31 +60,22 @@ def tune(
     from dcpf.evaluation.tuning import tune as run
 
     objective = str(Objective.parse(DEFAULT_METRIC if metric is None else metric))
-    counts = reading.read_and_tell(file)
-    if max(min_per_user, min_per_item) > 1:
-        counts = counts.filter(min_per_user, min_per_item)
+    counts = reading.read(file)
     start = "starting (compiles when run for the first time)"
-    with run_bar(start, trials, lambda: f"finished trials are kept in {kept}") as update:
+    with progress_bar(start, trials, lambda: f"finished trials are kept in {kept}") as update:
 
         def watch(done: int, now: "TunedParameters", again: bool) -> None:
             what = f"{now}, once more" if again else str(now)
-            update(done, what, line=what if again else f"{done + 1}/{trials} {what}")
+            update(done, description=what, line=what if again else f"{done + 1}/{trials} {what}")
 
         found = run(counts, objective, trials, seed=seed, journal=kept, threads=threads, watch=watch)
     if figure is not None:
         from dcpf.paper import figures
 
-        figures.save(figures.what_mattered(found, title=plain(file.name)), figure)
+        figures.save(figures.what_mattered(found, title=printable(file.name)), figure)
     if output is not None:
-        model = found.model(n_jobs=threads, verbose=True).fit(counts)
-        model.set_params(verbose=False, n_jobs=None).save(output)  # of this run, not of the model
-    options = {
-        "--min-per-user": min_per_user if min_per_user > 1 else None,
-        "--min-per-item": min_per_item if min_per_item > 1 else None, "--seed": seed or None,
-    }  # fmt: skip
-    more = reading.typed() + [
-        word for name, value in options.items() if value is not None for word in (name, str(value))
-    ]
+        found.model(n_jobs=threads, verbose=True).fit(counts).save(output)
+    more = [*reading.typed(), *(["--seed", str(seed)] if seed else [])]
     command = as_command(found.chosen, str(file), str(output or "model.safetensors"), more)
     if json:
         print_json(found.to_dict() | {"command": command, "model": None if output is None else str(output)})
@@ -119,12 +106,12 @@ def _tell(found: "Tuned", command: str, files: list[Path]) -> None:
     """Print the tables, the verdict, and the settings ready to use."""
     from dcpf.evaluation.trials import as_python, ranking, what_mattered
 
-    show(ranking(found))
-    show(what_mattered(found))
+    print_result_table(ranking(found))
+    print_result_table(what_mattered(found))
     screen = console()
     for line in found.verdict:
         screen.print(line)
     screen.print("\nChosen:")
     for line in (command, as_python(found.chosen, found.seed)):
-        screen.print(f"  {plain(line)}", soft_wrap=True)
-    screen.print(f"Written to {', '.join(plain(one) for one in files)}.", soft_wrap=True)
+        screen.print(f"  {printable(line)}", soft_wrap=True)
+    screen.print(f"Written to {', '.join(printable(one) for one in files)}.", soft_wrap=True)

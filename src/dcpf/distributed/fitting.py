@@ -1,4 +1,4 @@
-"""A fit on a cluster: the same model, the same loop, the same bits as on one machine."""
+"""A fit on a cluster: the same model, the same loop and the same bits as on one machine. And lists for all users."""
 
 import os
 import uuid
@@ -6,39 +6,35 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 import numpy as np
 from distributed import Client
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from dcpf import elements, memory
 from dcpf.counts import Counts, Id, Ids
-from dcpf.distributed.engine import Engine
-from dcpf.distributed.keeping import Keeper, KeptPosition
-from dcpf.distributed.manifest import Manifest, read_counts_of, read_items
-from dcpf.distributed.preparing import prepare, summary
-from dcpf.distributed.shelf import shelf, sweep
+from dcpf.distributed.blocks import RemoteBlocks, RoundTimes
+from dcpf.distributed.cluster import DaskCluster, threads_here
+from dcpf.distributed.kept import ClusterCheckpoint, remove_leftovers, scratch_folder
+from dcpf.distributed.prepared import Manifest, manifest_of, prepare, read_block, read_items
 from dcpf.distributed.storage import Folder, absolute
-from dcpf.distributed.users import RemoteUsers, Times
 from dcpf.distributed.worker import Plan
 from dcpf.inference.blocks import random_start
-from dcpf.inference.gammas import GammaPosterior
-from dcpf.inference.vbem import Ascent, State
 from dcpf.kernels.threads import Threads
-from dcpf.model import DCPF
-from dcpf.model.checkpoint import Checkpoint, Position, facts_of
-from dcpf.model.climbing import Climb
-from dcpf.model.fitted import generator
+from dcpf.model import DCPF, FittedModel
+from dcpf.model.checkpoint import Checkpoint
+from dcpf.model.checks import generator
+from dcpf.model.fitted import describe_data
+from dcpf.parts import Learning
 from dcpf.progress import ProgressBar
-from dcpf.ranking.lists import Catalogue
 from dcpf.readers.names import read_names
 from dcpf.readers.read import with_names
 from dcpf.store.checkpoint import MORE
 from dcpf.text import plural, shape_words
 
 Address = str | os.PathLike[str]
-_BYTES_OF_ENTRY = 16  # in memory, as a model has it
+_BYTES_OF_ENTRY = 16  # in memory, as a model holds it
 
 
 def fit(
@@ -53,163 +49,181 @@ def fit(
     item_column: str | int | None = None,
     count_column: str | int | None = None,
     insecure: bool = False,
-    watch: Callable[[Times], object] | None = None,
+    watch: Callable[[RoundTimes], object] | None = None,
 ) -> DCPF:
-    """Fit a model to files of counts on a Dask cluster: to the bits of `model.fit` on one machine.
+    """Fit a model to files of counts on a Dask cluster. The result has the same bits as `model.fit` on one machine.
 
     Parameters
     ----------
     model : DCPF
-        With its parameters. It is fitted in place and returned. Workers must see the folder of a `checkpoint`.
+        The parameters. The model is fitted in place and returned. Workers must see the folder of a `checkpoint`.
     data : path or address
-        A folder of Parquet files, or a file of counts of any kind; also where fsspec reaches: "s3://bucket/plays/".
+        A folder of Parquet files, or one file of counts of any kind. Addresses that fsspec knows work too, such as
+        "s3://bucket/plays/".
     client : distributed.Client
-        The cluster. One on another host must use TLS.
+        The cluster. A scheduler on another host must use TLS.
     prepared : path or address
-        A folder that all workers see, for the counts in blocks; without it, `data` with ".dcpf" at its end. What it
-        holds is used again as long as the files stay as they are.
+        A folder that all workers see, for the counts in blocks; by default `data` with ".dcpf" appended. It is used
+        again as long as the files do not change.
     user_factors : path or address
-        Where workers write the factors of users as Parquet, when these are too many for one file and one machine. The
-        model then holds the items and all parameters, and one user, "average". Without it the model is whole.
+        A folder where workers write the factors of users as Parquet, if they are too many for one file or one
+        machine. The model then holds the items, all parameters and one user, "average".
     names : mapping or path
-        Names of items by id, or a file with them, as for `dcpf.read_counts`. The driver alone reads it.
+        Names of items by id, or a file with them, as for `dcpf.read_counts`. Only this process reads it.
     user_column, item_column, count_column : str or int
         As for `dcpf.read_counts`.
     insecure : bool
-        Let a scheduler on another host do without TLS.
+        Accept a scheduler on another host without TLS.
     watch : callable
-        Called after each round with a `Times`: the seconds of `compute`, `transfer` and `waiting`.
+        Called after each round with its `RoundTimes`.
     """
-    engine = Engine(client, insecure=insecure)
-    settings = model._settings()
+    cluster, settings = DaskCluster(client, insecure=insecure), model.checked_settings()
     _check_possible(model, user_factors)
     if names is not None and not isinstance(names, Mapping):
-        read_names(names)  # what is wrong with the file is told before any work
+        read_names(names)  # an error in the file is reported before any work
     columns = {"user_column": user_column, "item_column": item_column, "count_column": count_column}
     data = absolute(data)
     folder = Folder(f"{data.rstrip('/')}.dcpf" if prepared is None else absolute(prepared))
+    exported = None if user_factors is None else absolute(user_factors)
     with ProgressBar(model.max_iter, shown=bool(model.verbose)) as bar, Threads(model.n_jobs) as threads:
-        if engine.dashboard:
-            bar.say(f"Dask's dashboard: {engine.dashboard}")
-        manifest = prepare(data, folder.address, engine, columns, bar.say)
-        _check_size(manifest, model, elsewhere=user_factors is not None)
+        if cluster.dashboard:
+            bar.say(f"Dask's dashboard: {cluster.dashboard}")
+        manifest = prepare(data, folder.address, cluster, columns, bar.say)
+        if user_factors is None:
+            _check_memory(manifest, model)
         items = _items(folder, names)
-        spent: list[Times] = []
+        times: list[RoundTimes] = []
 
-        def told(times: Times) -> None:
-            spent.append(times)
-            bar.aside = f"  ({times})"
+        def spent(round_times: RoundTimes) -> None:
+            times.append(round_times)
+            bar.aside = f"  ({round_times})"
             if watch is not None:
-                watch(times)
+                watch(round_times)
 
         plan = Plan(uuid.uuid4().hex, folder.address, manifest.source, settings)
-        checkpoint, users = _checkpoint(model, manifest), RemoteUsers(engine, plan, manifest, told)
-        for line in (*manifest.notes, *items.notes, _told(manifest, engine), *checkpoint.notes, *sweep(folder)):
+        checkpoint = Checkpoint.of(model.get_params(deep=False), manifest.summary)
+        blocks = RemoteBlocks(cluster, plan, manifest, exported, spent)
+        notes = (*manifest.notes, *items.notes, _sizes(manifest, cluster), *checkpoint.notes)
+        for line in (*notes, *remove_leftovers(folder)):
             bar.say(line)
-        with _shelf(model, folder, plan) as kept, Keeper(checkpoint, kept, users) as keeper:
-            climb = Climb(model.max_iter, model.tol, model.callback, keeper, bar)
-            climb.run(_states(model, Ascent(users, elements.get(model.element), settings, threads), manifest, keeper))
-            assert climb.reached is not None
+        with (
+            _folder_of_blocks(model, folder, plan) as saved,
+            ClusterCheckpoint(checkpoint, saved, blocks) as both,
+        ):
+            start = None
+            if both.position is None:
+                start = random_start(manifest, model.size, generator(model.random_state), np.dtype(model.dtype))
+            element = elements.get(model.element)
+            job = Learning(blocks, element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads, start)
+            run = model.fit_with(job, manifest.entries, both, bar)
+            run.run()
+            names_of_items = (items.items, items.names)
             if user_factors is None:
-                counts = replace(read_counts_of(folder, manifest), names=items.names)
-                _bring_all(model, climb.reached, users, counts)
+                counts = blocks.counts
+                described = describe_data(counts.matrix)
+                model.take(run, counts.users, *names_of_items, counts.matrix, described, threads)
             else:
-                average = users.export(_with_workers(climb.reached), absolute(user_factors))
-                _bring_items(model, climb.reached, average, Catalogue(items.items, items.names), manifest)
-        bar.say(_spent(spent))
-        if settings.n_neighbors and not climb.told_to_stop:
-            bar.say("Learning which items bring which, on this machine")
-            model._learn_excitation(threads)
-    model._warn_unsettled(climb)
+                model.take(run, _average(), *names_of_items, None, manifest.summary, threads)
+        bar.say(f"An iteration took {_typical(times)}")
+    model.warn_unsettled(run)
     return model
 
 
-def _bring_all(model: DCPF, reached: Position, users: RemoteUsers, counts: Counts) -> None:
-    """Make the model whole: q(W) comes here from the workers."""
-    state = replace(reached.state, W=users.fetch(_with_workers(reached)), last=None)
-    model._take_over(counts, model._settings(), state, reached.bounds)
+def recommend(
+    model: DCPF | FittedModel,
+    prepared: Address,
+    client: Client,
+    output: Address,
+    n: int = 10,
+    *,
+    exclude_seen: bool = True,
+    insecure: bool = False,
+) -> int:
+    """Recommend n items to each user of prepared counts. Returns the number of users.
+
+    Workers write the lists to `output`, a folder of Parquet files that all of them see. The counts of each user are
+    folded in, as with `model.recommend(history=...)`: users may be new, the model may hold items only, and lists
+    differ a little from those of the users of the fit. Items that the model does not know are ignored.
+    """
+    if isinstance(model, DCPF):
+        check_is_fitted(model)
+        model = model.fitted_
+    cluster, address = DaskCluster(client, insecure=insecure), absolute(prepared)
+    manifest = Manifest.read(Folder(address))
+    if manifest is None:
+        raise FileNotFoundError(f"there are no prepared counts in {address}; dcpf.distributed.fit prepares them")
+    # Workers need neither the users of the model nor their counts
+    parts = tuple(part.without_users() for part in model.parts)
+    small = replace(model, parts=parts, users=_average(), history=None)
+    shared = (small, address, manifest.source, absolute(output), n, exclude_seen)
+    return sum(cluster.each(_recommend_block, [(number,) for number in range(len(manifest.blocks))], shared))
 
 
-def _bring_items(
-    model: DCPF, reached: Position, average: GammaPosterior, items: Catalogue, manifest: Manifest
-) -> None:
-    """Give the model items and parameters, and one user who stands for all that stay elsewhere."""
-    state = replace(reached.state, W=average, last=None)
-    model._take_over_items(items, summary(manifest), model._settings(), state, reached.bounds)
+def _recommend_block(shared: tuple[FittedModel, str, str, str, int, bool], number: int) -> int:
+    model, prepared, source, output, n, exclude_seen = shared
+    folder, manifest = Folder(prepared), manifest_of(prepared, source)
+    users, matrix = read_block(folder, manifest, number)
+    counts = Counts(matrix, users, read_items(folder))
+    lists = model.recommend(history=counts, n=n, exclude_seen=exclude_seen, n_jobs=threads_here()).to_frame()
+    Folder(output).write_table(f"recommendations-{number:05}.parquet", lists)
+    return len(users)
 
 
-def _with_workers(reached: Position) -> Any:
-    """q(W), whose rows are with the workers."""
-    return reached.state.W
-
-
-def _states(model: DCPF, ascent: Ascent, manifest: Manifest, keeper: Keeper) -> Iterator[State]:
-    """The loop of one machine, from its start or from what was kept."""
-    if keeper.position is not None:
-        return model._states(ascent, keeper.position.state.element, keeper.position.state)
-    rng, dtype = generator(model.random_state), np.dtype(model.dtype)
-    start = random_start(manifest, model._size, rng, dtype)
-    return model._states(ascent, elements.get(model.element), start)
+def _average() -> Ids:
+    """The one user of a model without its users."""
+    return Ids.of(["average"])
 
 
 def _check_possible(model: DCPF, user_factors: Address | None) -> None:
     if model.warm_start or not (isinstance(model.init, str) and model.init == "random"):
-        raise ValueError("a distributed fit starts at random: leave out init and warm_start, or fit on one machine")
+        raise ValueError("a fit on a cluster starts at random: leave out init and warm_start, or fit on one machine")
     if user_factors is not None and model.n_neighbors:
         raise ValueError(
-            f"n_neighbors={model.n_neighbors} is learned from all counts on one machine, and user_factors is for "
-            "users who are too many for that; set n_neighbors=0"
+            f"n_neighbors={model.n_neighbors} is learned on one machine from all counts, but user_factors is for "
+            "counts that do not fit there; set n_neighbors=0"
         )
 
 
-def _check_size(manifest: Manifest, model: DCPF, *, elsewhere: bool) -> None:
-    """Say before the fit, not after it, that its result has no room here."""
-    needed = manifest.users * model._size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
-    if not elsewhere and needed > memory.memory():
+def _check_memory(manifest: Manifest, model: DCPF) -> None:
+    """Say before the fit, not after it, that the model would not fit in memory here."""
+    needed = manifest.users * model.size * np.dtype(model.dtype).itemsize + manifest.entries * _BYTES_OF_ENTRY
+    if needed > memory.memory():
         raise ValueError(
             f"the model of {plural(manifest.users, 'user')} with {plural(manifest.entries, 'count')} takes "
-            f"{needed / 1e9:.1f} GB on this machine, which has {memory.memory() / 1e9:.1f}; pass user_factors, a "
+            f"{needed / 1e9:.1f} GB, but this machine has {memory.memory() / 1e9:.1f} GB; pass user_factors, a "
             "folder for the workers to write to"
         )
 
 
-def _checkpoint(model: DCPF, manifest: Manifest) -> Checkpoint:
-    parameters = model.get_params(deep=False)
-    found = Checkpoint(model.checkpoint, lambda: facts_of(parameters, summary(manifest)), kind=KeptPosition)
-    found.check_not_beyond(model.max_iter)
-    return found
-
-
 @contextmanager
-def _shelf(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folder]:
-    """Where blocks are kept while the fit runs: with the checkpoint, or with the counts.
+def _folder_of_blocks(model: DCPF, folder: Folder, plan: Plan) -> Iterator[Folder]:
+    """Where blocks are saved during the fit: with the checkpoint, or beside the counts.
 
-    Beside the counts there is a shelf in any case: it tells others that a fit reads them.
+    The scratch folder beside the counts is made in any case: it tells others that a fit reads them.
     """
     with ExitStack() as stack:
         if model.checkpoint is None:
-            yield stack.enter_context(shelf(folder, plan.fit))
+            yield stack.enter_context(scratch_folder(folder, plan.fit))
             return
-        with suppress(OSError):  # where nothing may be written, nothing is removed either
-            stack.enter_context(shelf(folder, plan.fit))
+        with suppress(OSError):  # where nothing can be written, nothing can be removed either
+            stack.enter_context(scratch_folder(folder, plan.fit))
         yield Folder(absolute(model.checkpoint)) / MORE
 
 
-def _told(manifest: Manifest, engine: Engine) -> str:
+def _sizes(manifest: Manifest, cluster: DaskCluster) -> str:
     return (
         f"{shape_words(*manifest.shape, manifest.entries)} up to {manifest.counts[-1]:,}, in "
-        f"{plural(len(manifest.blocks), 'block')} on {plural(len(engine.workers()), 'worker')}"
+        f"{plural(len(manifest.blocks), 'block')} on {plural(len(cluster.workers()), 'worker')}"
     )
 
 
-def _spent(times: list[Times]) -> str:
-    """Where the time of an iteration went, in the middle."""
-    middle = Times(*(median(getattr(one, name) for one in times) for name in ("compute", "transfer", "waiting")))
-    return f"An iteration took {middle}"
+def _typical(times: list[RoundTimes]) -> RoundTimes:
+    """The medians."""
+    return RoundTimes(*(median(getattr(each, name) for each in times) for name in ("compute", "transfer", "waiting")))
 
 
 def _items(folder: Folder, names: Address | Mapping[Id, str] | None) -> Counts:
-    """The items with their names, as counts of no users: names find their items as they do on one machine."""
+    """The items with their names, as counts without users: names are matched to items as on one machine."""
     items = read_items(folder)
     counts = Counts(sparse.csr_array((0, len(items)), dtype=np.int64), Ids.of([]), items)
     return counts if names is None else with_names(counts, names)

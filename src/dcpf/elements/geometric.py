@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcpf.elements import shifted_negative_binomial as snb
-from dcpf.elements.base import Element, Floats, Totals, no_repeats
+from dcpf.elements.element import Element, Floats, Totals, no_repeats
 from dcpf.kernels.threads import Threads
 
 

@@ -1,4 +1,4 @@
-"""The two limits: Poisson factorization of raw and of binarized counts, as elements without parameters."""
+"""Poisson factorization of raw and of binarized counts: the limits of every element, without parameters."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dcpf.elements.base import Element, Floats, Totals
+from dcpf.elements.element import Element, Floats, Totals
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ class Binary(Raw):
         return math.inf
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """1 where there is a session: what the limit says of binarized counts."""
+        """1 where there is a session, 0 elsewhere: a binarized count."""
         return np.minimum(np.asarray(sessions, dtype=np.int64), 1)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from dcpf.elements.base import Element, Floats
-from dcpf.elements.stirling import log1p_minus, log_stirling1
+from dcpf.elements.combinatorics import log1p_minus, log_stirling1
+from dcpf.elements.element import Element, Floats, add_up
 from dcpf.kernels.threads import Threads
 
-_SUMMED = 64  # terms of the finite sums taken one by one; the rest by Euler and Maclaurin
+_SUMMED = 64  # terms of the finite sums that are added one by one; the others by Euler-Maclaurin
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Logarithmic(Element):
         """log (n! / y!) s1(y, n)."""
         y, n = np.asarray(y, dtype=np.float64), np.asarray(n, dtype=np.float64)
         many = gammaln(n + 1.0) - gammaln(y + 1.0) + log_stirling1(y, n)
-        one = -np.log(np.maximum(y, 1.0))  # the same at n = 1, without loss of digits
+        one = -np.log(np.maximum(y, 1.0))  # exact at n = 1
         return np.where((n == 1.0) & (y >= 1.0), one, many)
 
     @property
@@ -63,19 +63,17 @@ class Logarithmic(Element):
         return 0.125
 
     def sample(self, sessions: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """One logarithmic variable a session, added up."""
+        """Draw one logarithmic variable per session and add them up."""
         self._check_proper()
         n = np.asarray(sessions, dtype=np.int64)
         if self.p == 0.0:
             return n.copy()
-        draws = rng.logseries(self.p, size=int(n.sum()))
-        ends = np.concatenate([[0], np.cumsum(draws)])[np.cumsum(n.ravel())]
-        return np.diff(ends, prepend=0).reshape(n.shape).astype(np.int64)
+        return add_up(rng.logseries(self.p, size=int(n.sum())), n)
 
     def cumulants(
         self, counts: NDArray[np.int64], log_rates: Floats, threads: Threads | None = None
     ) -> NDArray[np.float64]:
-        """n - 1 is a sum of independent coin flips with odds r / s, s = 1 .. y - 1: no term is ever subtracted.
+        """n - 1 is a sum of independent coin flips with odds r / s, s = 1 .. y - 1, so nothing cancels.
 
         log Z - line = sum log(1 + r/s), E[n] - 1 = sum r/(r+s), Var[n] = sum r s/(r+s)^2,
         third cumulant = sum r s (s-r)/(r+s)^3.
@@ -90,14 +88,14 @@ class Logarithmic(Element):
 
 
 def _flips(r: Floats, s: Floats) -> Floats:
-    """The four cumulants of a coin flip with odds r / s; the answer is (s, r, 4)."""
+    """The four cumulants of a coin flip with odds r / s, as an array (s, r, 4)."""
     s = s.reshape(-1, 1)
     up, down = r / (r + s), s / (r + s)
     return np.stack([np.log1p(r / s), up, up * down, up * down * (down - up)], axis=-1)
 
 
 def _flips_between(r: Floats, a: float, b: Floats) -> Floats:
-    """The sum of _flips over a <= s < b by Euler and Maclaurin: an integral, and corrections at both ends.
+    """The sum of _flips over a <= s < b by Euler-Maclaurin: an integral, and corrections at both ends.
 
     Each cumulant is r d/dr of the one before, and so are the integrals and the corrections.
     """

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcpf.counts import Counts, Ids
 from dcpf.evaluation.task import seen_by, stored_in, with_ids, with_known_columns, without
-from dcpf.inference.evidence import log_likelihood_of_counts
+from dcpf.inference.posterior import log_likelihood_of_counts
 from dcpf.kernels.threads import Threads
 from dcpf.model import DCPF, FittedModel
 from dcpf.model.fitted import fitted_of

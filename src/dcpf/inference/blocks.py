@@ -20,8 +20,8 @@ from dcpf.counts.checks import occurring
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block, Data
 from dcpf.inference.gammas import GammaPosterior
+from dcpf.inference.posterior_tables import PosteriorTables
 from dcpf.inference.settings import FitSettings
-from dcpf.inference.tabulate import Tables, natural
 from dcpf.inference.updates import GammaMoments, beyond, column_means, local_step, update_factors, update_rates
 from dcpf.kernels.threads import Threads
 
@@ -229,7 +229,7 @@ class BlockSweep:
 
     def __init__(self, counts: NDArray[np.int64], settings: FitSettings, threads: Threads) -> None:
         self._settings, self._threads = settings, threads
-        self._tables = Tables(counts, threads, learn_shape=settings.learn_element)
+        self._tables = PosteriorTables(counts, threads, learn_shape=settings.learn_element)
         self._spans: dict[int, tuple[float, float]] = {}  # of log rates, as they were last met in each block
         self._visits: Counter[int] = Counter()
 
@@ -244,7 +244,7 @@ class BlockSweep:
         # The prior's shape is in the first block's share, so that it is counted once.
         priors = (aW, 0.0 if number else aH)
         item_shape = np.empty((items, K), H.geometric.dtype)
-        _, c = natural(element)
+        _, c = element.natural
         lows, highs = zip(*self._spans.values(), strict=True) if self._spans else [[_log_of_mean_rate(W, H)]] * 2
         spread = _SPREAD[self._visits[number]] if self._visits[number] < len(_SPREAD) else 0.0
         expected = (min(lows) - c - spread, max(highs) - c + spread)

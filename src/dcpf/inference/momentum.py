@@ -68,4 +68,4 @@ def _closer(push: float) -> float:
 def _beyond(new: Point, old: Point, push: float, ascent: Ascent) -> Point:
     """The point that lies beyond `new`, seen from `old`, by `push` of the way between them."""
     H = beyond(new.H, old.H, push, ascent.settings.shape_prior[1], ascent.threads)
-    return Point(new.element.beyond(old.element, push), ascent.users.beyond(new.W, old.W, push), H)
+    return Point(new.element.extrapolate(old.element, push), ascent.users.beyond(new.W, old.W, push), H)

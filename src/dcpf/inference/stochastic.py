@@ -20,7 +20,6 @@ from dcpf.inference.fold_in import fold_in
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.inference.updates import bound, update_factors, update_rates
-from dcpf.kernels.aligned import aligned_copy
 from dcpf.kernels.threads import Threads
 
 # Found by trial on plays, invoices, check-ins and words, as the learning rate was.
@@ -55,7 +54,7 @@ def step(
     (aW, aH), share, element = settings.shape_prior, batch.entries / entries, stream.element
     H, users = update_factors(stream.H, aH, threads), LocalBlocks(batch, settings, threads)
     undecided = stream.passes < _UNDECIDED
-    taken = replace(H, geometric=aligned_copy(stream.H.mean)) if undecided else H
+    taken = replace(H, geometric=stream.H.mean) if undecided else H
     qW = fold_in(rows, taken, element, aW, 1.0, settings.learn_rates, threads, _LOCAL_ITERATIONS, _LOCAL_TOL)
     _, sums = users.visit(qW, taken, element)
     # All entries would say 1 / share times as much.

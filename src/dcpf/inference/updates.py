@@ -9,12 +9,10 @@ from dcpf import memory
 from dcpf.elements import Element, Totals
 from dcpf.inference.data import Block
 from dcpf.inference.gammas import GammaPosterior
-from dcpf.inference.tabulate import Tables, natural
-from dcpf.kernels.aligned import aligned_copy, aligned_empty
-from dcpf.kernels.extrapolate import extrapolate, extrapolate_single
-from dcpf.kernels.gamma import BLOCK, gamma_means, gamma_moments, gamma_moments_single
+from dcpf.inference.posterior_tables import PosteriorTables
+from dcpf.kernels.gammas import BLOCK, gamma_kernels, gamma_means
+from dcpf.kernels.posterior import PosteriorTable
 from dcpf.kernels.sweep import (
-    GROUP,
     HIGHEST,
     LOG_EVIDENCE,
     LOWEST,
@@ -24,7 +22,6 @@ from dcpf.kernels.sweep import (
     sweep_items,
     sweep_users,
 )
-from dcpf.kernels.table import Table
 from dcpf.kernels.threads import Threads
 
 Floats = NDArray[np.floating]
@@ -35,7 +32,7 @@ Doubles = NDArray[np.float64]
 class GammaMoments:
     """What an iteration needs of q(W) or q(H)."""
 
-    geometric: Floats  # eW = exp(E[log w]), with columns of zeros at the end that fill a line of the cache
+    geometric: Floats  # eW = exp(E[log w])
     row_means: Doubles  # sum_k E[w_uk]
     column_means: Doubles  # sum_u E[w_uk]
     bound: float  # sum E[log p(w)] + H[q(w)]
@@ -44,7 +41,7 @@ class GammaMoments:
     def start(cls, means: Floats) -> "GammaMoments":
         """The start of an iteration: E[w] is drawn, and log E[w] stands for E[log w]."""
         wide = means.astype(np.float64)
-        return cls(aligned_copy(means), wide.sum(axis=1), wide.sum(axis=0), -np.inf)
+        return cls(np.array(means), wide.sum(axis=1), wide.sum(axis=0), -np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,8 @@ def beyond(
     No shape is less than that of the prior, since none of an update is.
     """
     shape = memory.empty(new.shape.shape, new.shape.dtype)
-    kernel = extrapolate_single if shape.dtype == np.float32 else extrapolate
     flat = (array.reshape(-1) for array in (new.shape, old.shape, shape))
-    threads.run(kernel, shape.size, *flat, push, shape_prior)
+    threads.run(gamma_kernels(shape.dtype).extrapolate, shape.size, *flat, push, shape_prior)
     row_rate, column_rate = (
         np.maximum(x * (x / before) ** push, np.finfo(np.float64).tiny)
         for x, before in ((new.row_rate, old.row_rate), (new.column_rate, old.column_rate))
@@ -97,11 +93,11 @@ def update_factors(gammas: GammaPosterior, shape_prior: float, threads: Threads)
     """E[w], exp(E[log w]) and the share of the bound from the parameters of q(W)."""
     rows, n_components = gammas.shape.shape
     blocks = -(-rows // BLOCK)
-    geometric = aligned_empty(rows, n_components, gammas.shape.dtype)
+    geometric = memory.empty((rows, n_components), gammas.shape.dtype)
     block_means = np.zeros((blocks, n_components))
     row_means, row_bounds = np.empty(rows), np.empty(rows)
     threads.run(
-        gamma_moments_single if geometric.dtype == np.float32 else gamma_moments,
+        gamma_kernels(geometric.dtype).moments,
         blocks,
         gammas.shape,
         gammas.row_rate,
@@ -120,7 +116,7 @@ def local_step(
     element: Element,
     shape_priors: tuple[float, float],
     expected: tuple[float, float],
-    tables: Tables,
+    tables: PosteriorTables,
     shapes: tuple[Floats, Floats],
     threads: Threads,
 ) -> Local:
@@ -129,15 +125,14 @@ def local_step(
     `shapes` are filled in, the second with what these users say of q(H). The logarithms of Lam_ui, less c, are
     expected in `expected`.
     """
-    _, c = natural(element)
+    _, c = element.natural
     factors, (user_shape, item_shape) = (W.geometric, H.geometric), shapes
     ratio = np.empty(len(block.by_item.indices), dtype=item_shape.dtype)
-    groups = np.append(block.by_user.indptr[:-1:GROUP], block.by_user.indptr[-1])
-    tallies = np.empty((len(groups) - 1, TALLIES))
+    tallies = np.empty((len(user_shape), TALLIES))
 
-    def pass_by_users(table: Table) -> tuple[float, float]:
+    def pass_by_users(table: PosteriorTable) -> tuple[float, float]:
         out = (user_shape, ratio, tallies)
-        threads.run(sweep_users, groups, block.by_user, table, c, factors, shape_priors[0], out)
+        threads.run(sweep_users, block.by_user.indptr, block.by_user, table, c, factors, shape_priors[0], out)
         return float(tallies[:, LOWEST].min()), float(tallies[:, HIGHEST].max())
 
     span = tables.run(element, expected, pass_by_users, single=ratio.dtype == np.float32)
@@ -151,6 +146,6 @@ def bound(W: float, means: Doubles, H: GammaMoments, totals: Totals, log_evidenc
 
     W is what q(W) adds to it, means its sum_u E[w_uk].
     """
-    theta, _ = natural(element)
+    theta, _ = element.natural
     zeros = float(means @ H.column_means)
     return totals.counts * theta + log_evidence - zeros + W + H.bound

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ class Point:
     """All that an iteration learns: the element, q(W) and q(H)."""
 
     element: Element
-    W: GammaPosterior
+    W: Any  # q(W), or what stands for it where users are elsewhere
     H: GammaPosterior
 
 
@@ -42,7 +43,7 @@ class Visit:
     element: Element
     H: GammaMoments
     sums: Sums
-    W: GammaPosterior
+    W: Any
     row_rate: NDArray[np.float64]  # bH
     bound: float
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, single_of_bits, step
+from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.selection import column_of, key_of, partition
 
 Integers = NDArray[np.integer]
@@ -75,7 +75,7 @@ def choose_sources(
         ascend(keys, kept)
         for k in range(kept):
             sources[i, k] = keys[k] >> 32
-            affinity[i, k] = single_of_bits(np.int32(keys[k] & (2**32 - 1)))  # type: ignore[arg-type]
+            affinity[i, k] = np.int32(keys[k] & (2**32 - 1)).view(np.float32)
         for k in range(kept, most):
             sources[i, k], affinity[i, k] = n_items, 0.0
 

@@ -1,12 +1,10 @@
-"""Pairs of a row and a column: what a sparse matrix stores there, and what factors say of them."""
+"""What a sparse matrix stores at given columns of its rows."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import kernel, step
-from dcpf.kernels.vectors import exact_dot
+from dcpf.kernels.compile import kernel, step
 
-Floats = NDArray[np.floating]
 Integers = NDArray[np.integer]
 
 
@@ -44,19 +42,3 @@ def find(indices: Integers, low: int, high: int, wanted: int) -> int:
         else:
             high = middle
     return low if low < end and indices[low] == wanted else -1
-
-
-@kernel
-def pair_rates(
-    start: int,
-    stop: int,
-    indptr: Integers,
-    indices: Integers,
-    factors: tuple[Floats, Floats],
-    out: NDArray[np.float64],
-) -> None:
-    """out[e] = sum_k w_uk h_ik in float64 at each stored entry e = (u, i) of a sparse matrix."""
-    W, H = factors
-    for u in range(start, stop):
-        for e in range(indptr[u], indptr[u + 1]):
-            out[e] = exact_dot(W, u, H, indices[e])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels import Csr
-from dcpf.kernels.jit import exact_kernel, unfused_step
+from dcpf.kernels.compile import exact_kernel, unfused_step
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]

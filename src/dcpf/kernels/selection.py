@@ -7,7 +7,7 @@ keys are ordered by score, and among equal scores the smaller column comes first
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.jit import bits_of_single, step
+from dcpf.kernels.compile import step
 
 Integers = NDArray[np.int64]
 
@@ -17,7 +17,7 @@ _COLUMN = 2**31 - 1  # the bits of a key that hold its column
 @step
 def key_of(score: np.float32, column: int) -> np.int64:
     """The key of a score that is not negative."""
-    return (np.int64(bits_of_single(score)) << 31) | (_COLUMN - column)
+    return (np.int64(np.float32(score).view(np.int32)) << 31) | (_COLUMN - column)
 
 
 @step

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcpf.kernels import Csr
-from dcpf.kernels.jit import kernel, step
+from dcpf.kernels.compile import kernel, step
 from dcpf.kernels.lookup import find
+from dcpf.kernels.posterior import PosteriorTable, log_rates, look_up
 from dcpf.kernels.selection import key_of, partition, score_of
-from dcpf.kernels.sweep import log_rates
-from dcpf.kernels.table import Table, look_up
 
 Doubles = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -68,7 +67,7 @@ def learn_strengths(
     columns: tuple[Integers, NDArray[np.int32], NDArray[np.int32]],
     given: Csr,
     others: Singles,
-    table: Table,
+    table: PosteriorTable,
     c: float,
     prior: tuple[Csr, Doubles, Doubles],
     settings: tuple[int, float],
@@ -107,13 +106,12 @@ def learn_strengths(
         if len(hits.x) == 0:
             continue
         base, lam, t, n = np.empty(end - begin), np.empty(end - begin), np.empty(end - begin), np.empty(end - begin)
-        jobs = np.empty(end - begin, np.int64)
         for r in range(len(base)):
             base[r] = others[begin + r]
         for iteration in range(max_iter):
             add_hits(hits, point, base, lam)
             log_rates(lam, c, t)
-            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n, jobs)
+            _, _, _, lowest, highest = look_up(table, codes[begin:end], t, n)
             spans[i, 0], spans[i, 1] = min(spans[i, 0], lowest), max(spans[i, 1], highest)
             share_out(hits, n, lam, share)
             moved, largest, push = 0.0, 0.0, iteration / (iteration + 3.0)

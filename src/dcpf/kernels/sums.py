@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import fast_exp
-from dcpf.kernels.jit import step, summing_step
+from dcpf.kernels.compile import step
+from dcpf.kernels.special import fast_exp
 
 Floats = NDArray[np.float64]
 
@@ -14,46 +14,32 @@ NEGLIGIBLE = 42.0  # a term smaller than the largest by this exponent adds nothi
 
 
 @step
-def weights_of_terms(terms: Floats, weights: Floats) -> tuple[float, float]:
-    """Weights = exp(terms - peak), not normalised; returns (peak, log of their sum)."""
+def cumulants_of_terms(
+    terms: Floats, n: Floats, m: Floats, weights: Floats
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """(log of the sum of exp(terms); mean, variance and third central moment of n; mean of m; its joint moments).
+
+    The joint moments are the central moments (m, n), (m, n, n) and (m, n, n, n). `weights` is scratch.
+    """
     peak = terms[0]
-    for s in range(1, len(terms)):
-        peak = max(peak, terms[s])
-    for s in range(len(terms)):
-        weights[s] = fast_exp(terms[s] - peak)
-    total = 0.0
-    for s in range(len(terms)):
-        total += weights[s]
-    return peak, math.log(total)
-
-
-@summing_step
-def moments(weights: Floats, n: Floats, total: float) -> tuple[float, float, float]:
-    """The mean of n, and its second and third central moment, with weights that sum to `total`."""
-    mean, m2, m3 = 0.0, 0.0, 0.0
-    for i in range(len(n)):
+    for i in range(1, len(terms)):
+        peak = max(peak, terms[i])
+    for i in range(len(terms)):
+        weights[i] = fast_exp(terms[i] - peak)
+    total, mean, m_mean = 0.0, 0.0, 0.0
+    for i in range(len(terms)):
+        total += weights[i]
         mean += weights[i] * n[i]
-    mean /= total
-    for i in range(len(n)):
-        d = n[i] - mean
-        m2 += weights[i] * d * d
-        m3 += weights[i] * d * d * d
-    return mean, m2 / total, m3 / total
-
-
-@summing_step
-def joint_moments(
-    weights: Floats, n: Floats, mean: float, m: Floats, total: float
-) -> tuple[float, float, float, float]:
-    """The mean of m, and the central moments (m, n), (m, n, n) and (m, n, n, n), where n has this mean."""
-    m_mean, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
-    for i in range(len(n)):
         m_mean += weights[i] * m[i]
-    m_mean /= total
-    for i in range(len(n)):
+    mean, m_mean = mean / total, m_mean / total
+    second, third, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(terms)):
         d = n[i] - mean
-        e = weights[i] * (m[i] - m_mean) * d
+        w, e = weights[i] * d * d, weights[i] * (m[i] - m_mean) * d
+        second += w
+        third += w * d
         c1 += e
         c2 += e * d
         c3 += e * d * d
-    return m_mean, c1 / total, c2 / total, c3 / total
+    log_total = peak + math.log(total)
+    return log_total, mean, second / total, third / total, m_mean, c1 / total, c2 / total, c3 / total

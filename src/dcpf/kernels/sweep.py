@@ -1,49 +1,39 @@
-"""The local step q(N, C): one pass by users, one by items, nothing of size entries x components."""
+"""The local step q(N, C): one pass by users and one by items, without arrays of size entries x components."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcpf.kernels.elementary import fast_log
-from dcpf.kernels.jit import kernel, summing_step
-from dcpf.kernels.lines import LINE
-from dcpf.kernels.table import Table, look_up
-from dcpf.kernels.vectors import TOGETHER, add_rows, dots
+from dcpf.kernels.compile import kernel, step, summing_step
+from dcpf.kernels.posterior import Doubles, Floats, PosteriorTable, log_rates, look_up
+from dcpf.kernels.special import fast_log
 
-GROUP = 64  # users whose ratios are put into the order by columns at a time
-_WHOLE = 32  # entries of the longest loop over vectors: of a multiple of it none is left over
-_RUN = 64  # entries summed in the factors' own precision before they are added to a float64
-
-# In float32 and in float64: a rate is no less, and E[n] / rate no more. Asked for in a kernel, they compile slowly.
+# In float32 and in float64: the least rate, and the largest E[n] / rate. np.finfo compiles slowly inside a kernel.
 _SMALLEST = tuple(float(np.finfo(dtype).tiny) for dtype in (np.float32, np.float64))
 LARGEST = tuple(1e-3 * float(np.finfo(dtype).max) for dtype in (np.float32, np.float64))
-
-Floats = NDArray[np.floating]
-
-# Factors may have columns of zeros at the end (kernels/aligned.py); shapes have none.
 
 
 class Entries(NamedTuple):
     """The stored counts by rows: entry e of row u has indptr[u] <= e < indptr[u + 1].
 
-    In a fit they stand by count within a row, so that those of 1, which need no table, are together.
+    In a fit, each row is sorted by count, so that the counts of 1, which need no table, come first.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    codes: NDArray[np.int32]  # which of the distinct counts
-    place: NDArray[np.int32]  # where the entry stands in the order by columns
+    codes: NDArray[np.int32]  # of the distinct counts, ascending
+    place: NDArray[np.int32]  # of the entry in the order by columns
 
 
 class Columns(NamedTuple):
-    """The stored entries by columns: those of column i stand at indptr[i] to indptr[i + 1], rows ascending."""
+    """The stored entries by columns: indptr[i] <= e < indptr[i + 1] for entry e of column i, rows ascending."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
 
 
-# What a group of users adds to what all share, in this order.
+# A user's contributions to the sums over all users, in this order.
 LOG_EVIDENCE, SESSIONS, SHAPE, LOWEST, HIGHEST = range(5)
 TALLIES = 5
 
@@ -52,59 +42,44 @@ TALLIES = 5
 def rates(eW: Floats, u: int, eH: Floats, items: NDArray[np.int32], out: Floats) -> None:
     """out[j] = Lam_ui = sum_k eW[u, k] eH[items[j], k], or the smallest normal number if that is less.
 
-    Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny): some items at a time.
+    Equivalent to out[: len(items)] = np.maximum(eH[items] @ eW[u], tiny), four items at a time.
     """
-    smallest = eW.dtype.type(_SMALLEST[eW.itemsize // 8])
-    n, count = eW.shape[1], len(items)
-    whole = n - n % (LINE // eW.itemsize)
-    if count >= TOGETHER:
-        for j in range(0, count - TOGETHER, TOGETHER):
-            dots(eW, u, eH, items, j, out)
-        dots(eW, u, eH, items, count - TOGETHER, out)  # some again, which takes less than the last ones one by one
-    else:
-        whole = 0
-    if whole < n:
-        for j in range(count):
-            rest = out[j] if whole > 0 else 0.0
-            for k in range(whole, n):
-                rest += eW[u, k] * eH[items[j], k]
-            out[j] = rest
-    for j in range(count):
+    zero, smallest = eW.dtype.type(0.0), eW.dtype.type(_SMALLEST[eW.itemsize // 8])
+    last = len(items) - 1
+    for j in range(0, len(items), 4):
+        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)  # the last item again at the end
+        # Unsigned, which spares the check for a negative index
+        i0, i1, i2, i3 = np.uint32(items[j]), np.uint32(items[j1]), np.uint32(items[j2]), np.uint32(items[j3])
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for k in range(eW.shape[1]):
+            w = eW[u, k]
+            s0 += w * eH[i0, k]
+            s1 += w * eH[i1, k]
+            s2 += w * eH[i2, k]
+            s3 += w * eH[i3, k]
+        out[j3], out[j2], out[j1], out[j] = s3, s2, s1, s0
+    for j in range(len(items)):
         out[j] = max(out[j], smallest)
 
 
-@summing_step
-def add_weighted_rows(
-    weights: Floats, rows: NDArray[np.int32], factors: Floats, scratch: Floats, out: NDArray[np.float64]
-) -> None:
-    """Equivalent to out[:] = weights @ factors[rows]: some rows at a time, in runs, the runs in float64."""
-    n, count = factors.shape[1], len(rows)
-    whole = n - n % (LINE // factors.itemsize)
+@step
+def add_weighted_rows(weights: Floats, rows: NDArray[np.int32], factors: Floats, out: Doubles) -> None:
+    """Equivalent to out[:] = weights @ factors[rows], four rows at a time, added up in float64."""
+    n, count, zero = factors.shape[1], len(rows), factors.dtype.type(0.0)
     for k in range(n):
         out[k] = 0.0
-    begin = 0
-    while begin < count:
-        end = min(begin + _RUN, count)
-        add_rows(weights, rows, begin, end, factors, scratch)
-        for k in range(whole, n):
-            scratch[k] = 0.0
-            for e in range(begin, end):
-                scratch[k] += weights[e] * factors[rows[e], k]
+    for j in range(0, count, 4):
+        j1, j2, j3 = min(j + 1, count - 1), min(j + 2, count - 1), min(j + 3, count - 1)
+        r0, r1, r2, r3 = np.uint32(rows[j]), np.uint32(rows[j1]), np.uint32(rows[j2]), np.uint32(rows[j3])
+        w0, w1 = weights[j], weights[j1] if j1 == j + 1 else zero
+        w2, w3 = weights[j2] if j2 == j + 2 else zero, weights[j3] if j3 == j + 3 else zero
         for k in range(n):
-            out[k] += scratch[k]
-        begin = end
-
-
-@summing_step
-def log_rates(lam: Floats, c: float, out: NDArray[np.float64]) -> None:
-    """Equivalent to out = log(lam) - c; NaN where a rate is not finite, of which fast_log would make some number."""
-    for j in range(len(lam)):
-        out[j] = fast_log(np.float64(lam[j])) - c if lam[j] < np.inf else np.nan
+            out[k] += (w0 * factors[r0, k] + w1 * factors[r1, k]) + (w2 * factors[r2, k] + w3 * factors[r3, k])
 
 
 @summing_step
 def sum_of_logs(lam: Floats) -> float:
-    """Equivalent to sum(log(lam)); NaN where a rate is not finite. In float32 there is one logarithm for four."""
+    """Equivalent to sum(log(lam)); NaN where a rate is not finite. In float32 one logarithm serves four rates."""
     total, done = 0.0, 0
     if lam.itemsize == 4:
         n = len(lam) // 4
@@ -123,63 +98,51 @@ def sweep_users(
     start: int,
     stop: int,
     entries: Entries,
-    table: Table,
+    table: PosteriorTable,
     c: float,
     factors: tuple[Floats, Floats],
     shape_prior: float,
-    out: tuple[Floats, Floats, NDArray[np.float64]],
+    out: tuple[Floats, Floats, Doubles],
 ) -> None:
-    """q(n) at the entries of each user, and the shapes of q(W) that follow from it, of the groups start .. stop.
+    """q(n) at the entries of each user, and the shapes of q(W) that follow.
 
     factors = (eW, eH), out = (shape, ratio, tallies): with lam = eW[u] . eH[i] at a stored entry (u, i),
         ratio[place[entry]] = E[n_ui] / lam, in the order by columns
         shape[u, k] = shape_prior + eW[u, k] sum_i ratio[u, i] eH[i, k]
-        tallies[group] = sum log Z(r_ui), sum E[n_ui], sum E[m_ui], lowest and highest looked-up log rate
+        tallies[u] = sum log Z(r_ui), sum E[n_ui], sum E[m_ui], lowest and highest looked-up log rate
     """
     eW, eH = factors
     shape, ratio, tallies = out
-    indptr, (users, n) = entries.indptr, shape.shape
     most = 0
-    for group in range(start, stop):
-        most = max(most, indptr[min((group + 1) * GROUP, users)] - indptr[group * GROUP])
-    most += _WHOLE
-    t, mean, jobs = np.empty(most), np.empty(most), np.empty(most, np.int64)
-    lam, weights = np.empty(most, eW.dtype), np.empty(most, eW.dtype)
-    for j in range(most):
-        mean[j], lam[j] = 1.0, 1.0
-    scratch, share = np.empty(eW.shape[1], eW.dtype), np.empty(eW.shape[1])
+    for u in range(start, stop):
+        most = max(most, entries.indptr[u + 1] - entries.indptr[u])
+    t, mean, lam, weights = np.empty(most), np.empty(most), np.empty(most, eW.dtype), np.empty(most, eW.dtype)
+    share = np.empty(eW.shape[1])
     largest = eW.dtype.type(LARGEST[eW.itemsize // 8])
-    for group in range(start, stop):
-        first, last = group * GROUP, min((group + 1) * GROUP, users)
-        log_z, sessions, shapes, lowest, highest = 0.0, 0.0, 0.0, np.inf, -np.inf
-        for u in range(first, last):
-            begin, end = indptr[u], indptr[u + 1]
-            items, codes, count = entries.indices[begin:end], entries.codes[begin:end], end - begin
-            rates(eW, u, eH, items, lam)
-            # Counts are ascending: those of 1, where n = 1, need the sum of their log Z alone
-            ones = 0
-            while ones < count and codes[ones] < table.own < len(table.slope):
-                mean[ones] = 1.0
-                ones += 1
-            log_rates(lam[ones:count], c, t)
-            found = look_up(table, codes[ones:], t, mean[ones:], jobs)
-            log_z += found[0] + sum_of_logs(lam[:ones]) - ones * c
-            sessions += found[1] + ones
-            shapes += found[2]
-            lowest, highest = min(lowest, found[3]), max(highest, found[4])
-            mine = weights[begin - indptr[first] :]
-            for j in range((count + _WHOLE - 1) & -_WHOLE):
-                mine[j] = mean[j]  # and then in the precision of the factors, in which to divide takes half as long
-            for j in range((count + _WHOLE - 1) & -_WHOLE):
-                mine[j] = min(mine[j] / lam[j], largest)
-            add_weighted_rows(mine[:count], items, eH, scratch, share)
-            for k in range(n):
-                shape[u, k] = shape_prior + eW[u, k] * share[k]
-        place = entries.place[indptr[first] : indptr[last]]
-        for e in range(len(place)):  # by themselves: stores to far places hold up what is between them
-            ratio[place[e]] = weights[e]
-        tallies[group, LOG_EVIDENCE], tallies[group, SESSIONS], tallies[group, SHAPE] = log_z, sessions, shapes
-        tallies[group, LOWEST], tallies[group, HIGHEST] = lowest, highest
+    for u in range(start, stop):
+        begin, end = entries.indptr[u], entries.indptr[u + 1]
+        items, codes, place = entries.indices[begin:end], entries.codes[begin:end], entries.place[begin:end]
+        count = len(items)
+        rates(eW, u, eH, items, lam)
+        # Counts of 1 come first: n = 1 there, and only the sum of log Z is needed
+        ones = 0
+        while ones < count and codes[ones] < table.own < len(table.slope):
+            mean[ones] = 1.0
+            ones += 1
+        log_rates(lam[ones:count], c, t)
+        log_z, sessions, shapes, lowest, highest = look_up(table, codes[ones:], t, mean[ones:])
+        tallies[u, LOG_EVIDENCE] = log_z + sum_of_logs(lam[:ones]) - ones * c
+        tallies[u, SESSIONS], tallies[u, SHAPE] = sessions + ones, shapes
+        tallies[u, LOWEST], tallies[u, HIGHEST] = lowest, highest
+        for j in range(count):
+            weights[j] = mean[j]  # in the precision of the factors, in which dividing is faster
+        for j in range(count):
+            weights[j] = min(weights[j] / lam[j], largest)
+        add_weighted_rows(weights, items, eH, share)
+        for k in range(len(share)):
+            shape[u, k] = shape_prior + eW[u, k] * share[k]
+        for j in range(count):
+            ratio[place[j]] = weights[j]
 
 
 @kernel
@@ -192,13 +155,11 @@ def sweep_items(
     shape_prior: float,
     shape: Floats,
 ) -> None:
-    """The shapes of q(H) as these users have it: shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
+    """The shapes of q(H) by these users: shape[i, k] = shape_prior + eH[i, k] sum_u ratio[u, i] eW[u, k]."""
     eW, eH = factors
-    n = eW.shape[1]
-    scratch = np.empty(n, eW.dtype)
-    share = np.empty(n)
+    share = np.empty(eW.shape[1])
     for i in range(start, stop):
         begin, end = columns.indptr[i], columns.indptr[i + 1]
-        add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, scratch, share)
-        for k in range(shape.shape[1]):
+        add_weighted_rows(ratio[begin:end], columns.indices[begin:end], eW, share)
+        for k in range(len(share)):
             shape[i, k] = shape_prior + eH[i, k] * share[k]

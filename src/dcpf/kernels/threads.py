@@ -1,4 +1,4 @@
-"""Rows shared out among threads. What a row gives never depends on who computes it."""
+"""Kernels over ranges of rows, run by threads. The result of a row never depends on the thread."""
 
 import contextlib
 import itertools
@@ -10,26 +10,30 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-# Each piece is this part of a thread's share of what is left, so that they become smaller and threads end together.
-# The last one is a small part of a share, but large enough that handing it out costs nothing beside doing it.
+# Each piece is this part of a thread's share of the remaining work: pieces shrink, so that threads finish together.
+# The last one is a small part of a share, yet large enough that handing it out costs next to nothing.
 _PART, _LAST = 0.5, 1.0 / 64.0
-_MOST = 64  # threads, or as many as there are cores: more would only wait for each other
+_MOST = 64  # threads, unless there are more cores
 
 
 def thread_count(n_jobs: Any) -> int:
-    """How many threads `n_jobs` means: None and -1 are all cores, -2 is all but one, and so on."""
+    """The number of threads for `n_jobs`: None and -1 mean all cores, -2 all but one, and so on."""
     if n_jobs is None:
-        return int(joblib.cpu_count())
+        return _cores()
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must not be 0: None or -1 uses all cores, n uses n; found {n_jobs!r}")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
-    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, int(joblib.cpu_count())))
+        return max(1, _cores() + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs <= _MOST else min(int(n_jobs), max(_MOST, _cores()))
+
+
+def _cores() -> int:
+    import joblib  # slow to import, and one thread needs no count
+
+    return int(joblib.cpu_count())
 
 
 class Threads:
@@ -44,7 +48,7 @@ class Threads:
     def run(self, kernel: Callable[..., None], work: NDArray[Any] | int, *arguments: Any) -> None:
         """Run `kernel` over the rows 0 .. len(work) - 2, where row i costs work[i + 1] - work[i].
 
-        If `work` is a number, over so many rows that cost the same.
+        A number of rows instead of `work` means that all rows cost the same.
         """
         rows = work if isinstance(work, int) else len(work) - 1
         if self._pool is None:
@@ -83,11 +87,13 @@ _blas_limits: Any = None
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread only, as long as anybody in the process is in such a block."""
+    """Limit BLAS to one thread while any thread of the process is in such a block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         _blas_users += 1
         if _blas_users == 1:
+            from threadpoolctl import threadpool_limits
+
             _blas_limits = threadpool_limits(1, user_api="blas")
     try:
         yield

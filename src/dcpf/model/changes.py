@@ -15,7 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import has_ids
 from dcpf.model.fitted import Facts, FittedModel, describe_data
 from dcpf.model.users import aligned, counts_of
-from dcpf.parts import Part
+from dcpf.parts import NewRows, Part
 from dcpf.parts.factors import Factors, merged
 
 Positions = NDArray[np.int64]
@@ -29,9 +29,8 @@ def partial_fit_users(model: FittedModel, X: Any, users: Iterable[Id] | None, n_
     counts = _rows_with_ids(model, X, users)
     ids, old, new = model.users.union(counts.users)
     with Threads(n_jobs) as threads:
-        parts = tuple(
-            part.with_users(len(ids), old, counts.matrix, new, model.element, threads) for part in model.parts
-        )
+        joining = NewRows(counts.matrix, new, old, len(ids), model.element, threads)
+        parts = tuple(part.with_users(joining) for part in model.parts)
     history = model.history
     if history is not None:
         history = replace_rows(history, old, counts.matrix, new, len(ids))
@@ -44,7 +43,8 @@ def partial_fit_items(model: FittedModel, X: Any, items: Iterable[Id] | None, n_
     by_item = sparse.csr_array(counts.matrix.T)
     ids, old, new = model.items.union(counts.items)
     with Threads(n_jobs) as threads:
-        parts = tuple(part.with_items(len(ids), old, by_item, new, model.element, threads) for part in model.parts)
+        joining = NewRows(by_item, new, old, len(ids), model.element, threads)
+        parts = tuple(part.with_items(joining) for part in model.parts)
     history, names = model.history, model.names
     if history is not None:
         history = sparse.csr_array(replace_rows(sparse.csr_array(history.T), old, by_item, new, len(ids)).T)
@@ -105,10 +105,11 @@ def learn_batch(
         weights, nothing = model.weights, sparse.csr_array((0, len(joined.whole.users)), dtype=np.int64)
         none = np.empty(0, dtype=np.int64)
         with Threads(1) as threads:
+            new_items = NewRows(nothing, none, joined.old_items, size, stream.element, threads)
+            places, old_places = joined.new_users, joined.old_users
+            new_users = NewRows(joined.batch, places, old_places, matrix.shape[0], stream.element, threads)
             parts = tuple(
-                learned
-                if part is factors
-                else part.with_items(size, joined.old_items, nothing, none, stream.element, threads)
+                learned if part is factors else part.with_items(new_items).with_users(new_users)
                 for part in model.parts
             )
     facts = Facts(describe_data(matrix), begin.parameters, bounds)
@@ -148,7 +149,7 @@ def _stream(
         totals, passes = factors.seen
     else:  # one sweep tells what the element was learned from
         moments = update_factors(H, factors.shape_prior[1], threads)
-        blocks = LocalBlocks(Data.from_matrix(_known_counts(model)), settings, threads)
+        blocks = LocalBlocks(Data.from_matrix(counts_to_learn_from(model)), settings, threads)
         totals, passes = blocks.visit(factors.W, moments, model.element)[1].totals, _PASSES_OF_A_FIT
     stream = Stream(model.element, H, totals, passes, -np.inf)
     if items == len(H):
@@ -161,7 +162,8 @@ def _stream(
     return replace(stream, H=GammaPosterior(shape, row_rate, H.column_rate))
 
 
-def _known_counts(model: FittedModel) -> sparse.csr_array:
+def counts_to_learn_from(model: FittedModel) -> sparse.csr_array:
+    """The training counts, which must have been kept."""
     if model.history is None:
         raise ValueError("the model was saved without its training counts, and cannot learn more: fit it again")
     return model.history
@@ -189,7 +191,7 @@ def _joined(model: FittedModel, counts: Counts) -> _Joined:
     items, old_items, new_items = model.items.union(counts.items)
     users, old_users, new_users = model.users.union(counts.users)
     batch = _columns_at(counts.matrix, new_items, len(items))
-    before = _columns_at(_known_counts(model), old_items, len(items))
+    before = _columns_at(counts_to_learn_from(model), old_items, len(items))
     matrix, names = replace_rows(before, old_users, batch, new_users, len(users)), None
     if counts.names is not None or model.names is not None:
         names = merge_names((model.names, old_items), (counts.names, new_items), len(items))

@@ -15,6 +15,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import everyone
+from dcpf.ranking.lists import largest
 from dcpf.text import shape_words
 
 Doubles = NDArray[np.float64]
@@ -103,9 +104,8 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
     """See `FittedModel.describe`."""
     check_whole(n_components=n_components, n_items=n_items)
     factors, popularity = model.part("factors"), model.popularity
-    of_users, of_items = _column_sums(factors)
+    of_users, of_items = factors.totals[0], factors.item_sums
     total, by_component = float(popularity.sum()), of_users * of_items
-    weight = model.weights[model.parts.index(factors)]
     excitation = model.part("excitation")
     return Description(
         element=model.element.name,
@@ -118,13 +118,13 @@ def describe(model: FittedModel, n_components: int, n_items: int) -> Description
         has_history=model.history is not None,
         has_names=model.names is not None,
         neighbors=0 if excitation is None else excitation.most_sources,
-        excited=max(0.0, 1.0 - weight * float(of_users @ of_items) / total) if excitation is not None else 0.0,
+        excited=_share(model.sessions_by_part.get("excitation", 0.0), total),
         sessions=total,
-        sessions_per_count=model.facts.sessions_per_count,
+        sessions_per_count=_sessions_per_count(model),
         bounds=tuple(model.facts.bounds.tolist()),
         most_active=_shares(model, _activity(model), n_items, users=True),
         most_popular=_shares(model, popularity, n_items),
-        largest_components=tuple(component(model, int(k), n_items) for k in _largest(by_component, n_components)),
+        largest_components=tuple(component(model, int(k), n_items) for k in largest(by_component, n_components)),
     )
 
 
@@ -132,25 +132,28 @@ def component(model: FittedModel, number: int, n_items: int) -> Component:
     """See `FittedModel.component`."""
     check_whole(n_items=n_items)
     factors = model.part("factors")
-    of_users, of_items = _column_sums(factors)
+    of_users, of_items = factors.totals[0], factors.item_sums
     size = len(of_items)
     if not isinstance(number, int | np.integer) or not 0 <= number < size:
         raise ValueError(f"there is no component {number}: the model has 0 to {size - 1}")
     sessions = factors.items.H[:, number].astype(np.float64) * of_users[number]
     total = float(of_users[number] * of_items[number])
-    return Component(number, total, total / float(of_users @ of_items), _shares(model, sessions, n_items))
+    share = _share(total, float(of_users @ of_items))
+    return Component(number, total, share, _shares(model, sessions, n_items))
 
 
-def _column_sums(factors: Any) -> tuple[Doubles, Doubles]:
-    """E[W] summed over users, and E[H] over items."""
-    return factors.totals[0], factors.items.H.sum(axis=0, dtype=np.float64)
+def _sessions_per_count(model: FittedModel) -> float | None:
+    """As it was after the fit. Batches leave it to this question."""
+    if model.facts.sessions_per_count is None and model.history is not None and model.history.nnz:
+        return float(model.sessions(n_jobs=1).data.mean())
+    return model.facts.sessions_per_count
 
 
 def _activity(model: FittedModel) -> Doubles:
     """The expected sessions of each user with all items: by the factors alone where histories are not kept."""
     if model.history is None:
         factors = model.part("factors")
-        return np.asarray(factors.user_means @ factors.items.H.sum(axis=0, dtype=np.float64))
+        return np.asarray(factors.user_means @ factors.item_sums)
     with Threads(1) as threads:
         return model.rates(model.meet(everyone(model).batch, threads)).by_user()
 
@@ -158,11 +161,16 @@ def _activity(model: FittedModel) -> Doubles:
 def _shares(model: FittedModel, sessions: NDArray[np.floating], n: int, *, users: bool = False) -> tuple[Share, ...]:
     """The n users or items with the most of these sessions."""
     total = float(sessions.sum(dtype=np.float64))
-    places = _largest(sessions, n)
+    places = largest(sessions, n)
     ids = (model.users if users else model.items).at(places)
     names = map(str, ids) if users else (model.catalogue.named(int(place)) for place in places)
     found = zip(ids, names, sessions[places].tolist(), strict=True)
-    return tuple(Share(one, name, value, value / total) for one, name, value in found)
+    return tuple(Share(one, name, value, _share(value, total)) for one, name, value in found)
+
+
+def _share(value: float, total: float) -> float:
+    """The share of a total, which is 0 where all values are too small for a float."""
+    return value / total if total else 0.0
 
 
 def meaning(element: Element) -> str:
@@ -180,8 +188,3 @@ def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_lists(one) for name, one in value.items()}
     return [_with_lists(one) for one in value] if isinstance(value, tuple | list) else value
-
-
-def _largest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
-    """Where the n largest values stand, the largest first."""
-    return np.argsort(-values, kind="stable")[:n].astype(np.int64)

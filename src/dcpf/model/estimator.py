@@ -4,7 +4,7 @@ import functools
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -15,7 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dcpf import elements
+from dcpf import elements, parts
 from dcpf.counts import Counts, Id, Ids, Strings, count_matrix, report
 from dcpf.elements import Element
 from dcpf.inference.blocks import Draw, LocalBlocks, random_start
@@ -23,14 +23,13 @@ from dcpf.inference.data import Data
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads, thread_count
-from dcpf.model.changes import Start, learn_batch
+from dcpf.model.changes import Start, counts_to_learn_from, learn_batch
 from dcpf.model.checkpoint import Checkpoint, plain_parameters, remove_checkpoint
 from dcpf.model.checks import check_whole, generator, has_ids, warn_caller
 from dcpf.model.fit import Fit
 from dcpf.model.fitted import Facts, FittedModel, describe_data
-from dcpf.model.sessions import training_counts
 from dcpf.model.sklearn_contract import CountTransformer
-from dcpf.parts import Learning, kinds
+from dcpf.parts import Learning, Part
 from dcpf.progress import Iteration, ProgressBar
 from dcpf.text import plural
 
@@ -115,7 +114,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         Show a progress bar with the bound and the element's parameters.
     callback : callable or None
         Called after each iteration with a `dcpf.Iteration` (number, bound, element, seconds); a true answer ends
-        the fit there.
+        the fit there, with the factors alone: `refit_parts` learns the other parts.
     checkpoint : path or None
         A folder for what the fit has reached, every 10 iterations or 60 seconds and when it stops. If it holds
         something of a fit of the same data with the same parameters, `fit` goes on from there, to the same bits as if
@@ -195,13 +194,15 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         """
         return cls(n_components, element, **{"n_neighbors": 0, "accelerate": False, "shape_prior": 0.3} | parameters)
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, kinds: Sequence[type[Part]] | None = None) -> Self:
         """Learn from counts: a `Counts`, a table of users, items and counts, or a users x items matrix.
 
         A table is one of pandas, polars or pyarrow; a matrix is scipy sparse, or anything that numpy makes one from.
+        `kinds` are the kinds of parts to learn, in this order, where you have one of your own: the first is
+        `dcpf.parts.factors.Factors`. By default they are `dcpf.parts.kinds()`.
         """
         del y
-        settings = self._settings()
+        settings = self.checked_settings()
         counts = self._with_known_names(Counts.of(X))
         matrix, described = counts.matrix, describe_data(counts.matrix)
         if self.n_components > min(matrix.shape):
@@ -218,9 +219,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
                 bar.say(line)
             blocks = LocalBlocks(data, settings, threads, matrix)
             job = Learning(blocks, element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads, start)
-            run = self.fit_with(job, int(matrix.nnz), checkpoint, bar)
+            run = self.fit_with(job, int(matrix.nnz), checkpoint, bar, kinds)
             try:
                 run.run()
+            except BaseException:
+                run.take_reached()
+                raise
             finally:  # whatever ended it, what was reached is kept
                 if run.parts:
                     self.take(run, counts.users, counts.items, counts.names, matrix, described, threads)
@@ -229,10 +233,17 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         self.warn_unsettled(run)
         return self
 
-    def fit_with(self, job: Learning, entries: int, checkpoint: Any, bar: ProgressBar) -> Fit:
+    def fit_with(
+        self,
+        job: Learning,
+        entries: int,
+        checkpoint: Any,
+        bar: ProgressBar,
+        kinds: Sequence[type[Part]] | None = None,
+    ) -> Fit:
         """The fit of this model from these blocks, here or on a cluster."""
         return Fit(
-            kinds(),
+            parts.kinds() if kinds is None else kinds,
             job,
             entries,
             max_iter=self.max_iter,
@@ -280,18 +291,21 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         model.fitted_ = fitted
         return model
 
-    def refit_parts(self) -> Self:
+    def refit_parts(self, *, kinds: Sequence[type[Part]] | None = None) -> Self:
         """Learn all parts but the factors anew, from the training counts and with the parameters as they are now.
 
         Factors and element stay. As the other parts are learned last, this gives what a whole fit with these
-        parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date.
+        parameters would give. After `partial_fit` and `partial_fit_items` it brings them up to date. `kinds` is that
+        of `fit`.
         """
-        fitted, settings = self._fitted(), self._settings()
-        matrix, factors = training_counts(fitted), fitted.part("factors")
+        fitted, settings = self._fitted(), self.checked_settings()
+        matrix, factors = counts_to_learn_from(fitted), fitted.part("factors")
+        if not matrix.nnz:
+            raise ValueError("the users of the model have no counts any more, so there is nothing to learn from")
         with Threads(self.n_jobs) as threads, ProgressBar(self.max_iter, shown=bool(self.verbose)) as bar:
             blocks = LocalBlocks(Data.from_matrix(matrix), settings, threads, matrix)
             job = Learning(blocks, fitted.element, lambda pairs: np.zeros(pairs.nnz), 0.0, settings, threads)
-            run = self.fit_with(job, int(matrix.nnz), Checkpoint(None), bar)
+            run = self.fit_with(job, int(matrix.nnz), Checkpoint(None), bar, kinds)
             run.learn_after([factors])
             parameters = plain_parameters(self.get_params(deep=False))
             facts = replace(fitted.facts, data=describe_data(matrix), parameters=parameters)
@@ -322,12 +336,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         `random_state` is a number.
         """
         del y
-        settings = self._settings()
+        settings = self.checked_settings()
         if total_users is not None:
             check_whole(total_users=total_users)
         parameters = plain_parameters(self.get_params(deep=False))
         rng, dtype = generator(self.random_state), np.dtype(self.dtype)
-        begin = Start(elements.get(self.element), self._size, dtype, rng, parameters)
+        begin = Start(elements.get(self.element), self.size, dtype, rng, parameters)
         known = getattr(self, "fitted_", None)
         if known is not None and not has_ids(X):
             self._check_columns(X)
@@ -463,7 +477,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
             return counts
         return counts.with_names(dict(zip(known.items, known.names, strict=True)))
 
-    def _settings(self) -> FitSettings:
+    def checked_settings(self) -> FitSettings:
         """Check the parameters, each error naming the parameter, the value and what it may be."""
         check_whole(max_iter=self.max_iter)
         check_whole(n_components=self.n_components, n_neighbors=self.n_neighbors, least=0)
@@ -495,7 +509,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         )
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         """K: one component for activity and popularity, where there are none for tastes."""
         return int(self.n_components) or 1
 
@@ -503,11 +517,11 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         """The element and the factors that the iterations start with."""
         element, dtype = elements.get(self.element), np.dtype(self.dtype)
         if isinstance(self.init, str) and self.init == "random":
-            drawn, H = random_start(data, self._size, generator(self.random_state), dtype)
+            drawn, H = random_start(data, self.size, generator(self.random_state), dtype)
             known: FittedModel | None = getattr(self, "fitted_", None)
             if not self.warm_start or known is None:
                 return element, (drawn, H)
-            if self._n_features_out != self._size:
+            if self._n_features_out != self.size:
                 raise ValueError(
                     f"warm_start: the model has {self._n_features_out} components, n_components is now "
                     f"{self.n_components}; they must be the same"
@@ -527,12 +541,12 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
     def _given_start(self, side: int, rows: int) -> Floats:
         name, dtype = ("E[W]", "E[H]")[side], np.dtype(self.dtype)
         array = np.array(self.init[side], dtype=dtype, order="C")
-        if array.shape != (rows, self._size):
-            raise ValueError(f"init: {name} must have shape ({rows}, {self._size}), found {array.shape}")
+        if array.shape != (rows, self.size):
+            raise ValueError(f"init: {name} must have shape ({rows}, {self.size}), found {array.shape}")
         if not (np.isfinite(array).all() and (array > 0.0).all()):
             raise ValueError(f"init: {name} must be positive and finite, found {array.min()} to {array.max()}")
         level = math.prod(float(np.asarray(one).max()) for one in self.init)
-        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self._size:
+        if not 1e8 * np.finfo(dtype).tiny < level < np.finfo(dtype).max / self.size:
             raise ValueError(
                 f"init: products of E[W] and E[H] up to {level:.3g} leave the range of {dtype}; "
                 "scale them, or use dtype='float64'"

@@ -120,11 +120,18 @@ def read_history(model: FittedModel, asked: Asked, met: Sequence[Met], threads: 
     return ReadHistory(counts, read_counts(model, met, counts, threads))
 
 
+def history_of(model: FittedModel, user: Any, history: Any = None) -> ReadHistory:
+    """What one user has, in `history` or else in the training counts, and as how many sessions each count is read."""
+    asked = ask(model, user, history)
+    with Threads(1) as threads:
+        return read_history(model, asked, model.meet(asked.batch, threads), threads)
+
+
 def explain(
     model: FittedModel, asked: Asked, met: Sequence[Met], read: ReadHistory, places: Positions, threads: Threads
 ) -> list[Explanation]:
     """Why the items at these places, for the one user whom the parts have met."""
-    known, rates = read.counts.indices.astype(np.int64), model.rates(met)
+    known, rates, factors = read.counts.indices.astype(np.int64), model.rates(met), model.part("factors")
     pairs = sparse.csr_array((np.ones(len(places)), (np.zeros(len(places), np.int64), places)), (1, len(model.items)))
     pairs.sort_indices()
     scores = dict(zip(pairs.indices.tolist(), rates.at(pairs, threads).tolist(), strict=True))
@@ -135,9 +142,8 @@ def explain(
             reasons = one.reasons(0, place, known, read.sessions)
             prior, by_history = prior + weight * reasons.prior, by_history + weight * reasons.history
             by_part[part.name] = float(weight * (reasons.prior + reasons.history.sum()))
-            if one.side.W.shape[1]:
-                columns = one.side.W[0].astype(np.float64) * part.items.H[place].astype(np.float64)
-                components = np.concatenate([components, weight * columns])
+            if part is factors:
+                components = weight * (one.side.W[0].astype(np.float64) * part.items.H[place].astype(np.float64))
         order = np.argsort(-by_history, kind="stable")
         found.append(
             Explanation(

@@ -56,7 +56,7 @@ class Fit:
         self.parts: list[Part] = []
         self.element: Element = job.element
         self.reached: Position | None = None  # the last good state of a part that has a bound
-        self.ended = False  # whether that was its last
+        self.ended = False  # whether that was its last, and nothing has failed since
         self.stopped = False  # by the callback
         self.settled = True
 
@@ -67,32 +67,38 @@ class Fit:
         return (SHARE,) + (1.0 / others,) * others if others > 0 else (1.0,) * len(self.parts)
 
     def run(self) -> None:
-        """Learn all parts. If this is interrupted, `parts` has those that were reached."""
+        """Learn all parts. If this is interrupted, `parts` has those that were finished: see `take_reached`."""
         found = self._checkpoint.position
         names = [kind.name for kind in self._kinds]
+        if found is not None and found.kind not in names:
+            raise ValueError(f"the checkpoint was made while learning {found.kind}, which is not among {names}")
         first = 0 if found is None else names.index(found.kind)
         self.parts = [] if found is None else list(found.parts)
         for kind in self._kinds[first:]:
-            job = replace(self._job, element=self.element, others=self._others, expected=self._expected)
-            if found is not None and kind.name == found.kind:
-                job = replace(job, start=found.state)
-            try:
-                state = self._learn(kind, job, found)
-            except BaseException:
-                if self.reached is not None and self.reached.kind == kind.name:
-                    self._take(kind, self.reached.state, job)
-                raise
-            self._take(kind, state, job)
+            start = self._job.start if kind is self._kinds[0] else None
+            job = self._job_of(start if found is None else found.state)
+            self._take(kind, self._learn(kind, job, found), job)
             found = None
             if self.stopped:
                 return
+
+    def take_reached(self) -> None:
+        """After an interruption: also take the part that was being learned, as it was last reached."""
+        self.ended = False  # so that the checkpoint stays when what was reached is saved
+        if self.reached is not None and len(self.parts) == len(self.reached.parts):
+            kind = next(kind for kind in self._kinds if kind.name == self.reached.kind)
+            self._take(kind, self.reached.state, self._job)
 
     def learn_after(self, parts: Sequence[Part]) -> None:
         """Learn the parts that come after these, which are there already."""
         self.parts = list(parts)
         for kind in self._kinds[len(parts) :]:
-            job = replace(self._job, element=self.element, others=self._others, expected=self._expected)
+            job = self._job_of(None)
             self._take(kind, self._learn(kind, job, None), job)
+
+    def _job_of(self, start: object) -> Learning:
+        """What the next part is learned from."""
+        return replace(self._job, element=self.element, others=self._others, expected=self._expected, start=start)
 
     def _take(self, kind: type[Part], state: object, job: Learning) -> None:
         self.element = getattr(state, "element", self.element)

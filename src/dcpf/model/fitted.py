@@ -139,6 +139,16 @@ class FittedModel:
         (dense, sparse_totals), side = self._totals, self.item_side
         return np.asarray(side.H.astype(np.float64) @ dense + side.S.T @ sparse_totals)
 
+    @cached_property
+    def sessions_by_part(self) -> dict[str, float]:
+        """The expected sessions of all users of the fit with all items, by the name of the part they come from."""
+        found = {}
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            (W, X), (H, S) = part.totals, part.items
+            sessions = W @ H.sum(axis=0, dtype=np.float64) + X @ S.sum(axis=1, dtype=np.float64)
+            found[part.name] = weight * float(sessions)
+        return found
+
     # -- questions -----------------------------------------------------------------------------------------
 
     def recommend(

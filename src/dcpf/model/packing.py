@@ -113,7 +113,7 @@ def _unpacked(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         case "dict":
             return {name: _unpacked(one, arrays) for name, one in tree["values"].items()}
         case "part":
-            return _made(parts.kind_of(tree["name"]), tree["fields"], arrays)
+            return _made(_kind(tree["name"]), tree["fields"], arrays)
         case name:
             return _made(_CLASSES[name], tree["fields"], arrays)
 
@@ -146,8 +146,15 @@ def _fits(value: Any, hint: Any) -> bool:
             and all(_fits(one, each) for one, each in zip(value, arguments, strict=True))
         )
     if hint is float:
-        return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool))
+        return isinstance(value, float) or (type(value) is int and abs(value) < 2**53)
     return isinstance(value, origin or hint) and not (hint is int and isinstance(value, bool))
+
+
+def _kind(name: Any) -> type[parts.Part]:
+    try:
+        return parts.kind_of(name)
+    except ValueError as error:
+        raise store.ModelFormatError(str(error)) from None
 
 
 def _element(name: Any, parameters: Mapping[str, float]) -> Element:
@@ -168,13 +175,14 @@ def _strings(offsets: NDArray[Any], utf8: NDArray[Any]) -> Strings:
 
 
 def _ids(values: Any, order: Any) -> Ids:
-    if not isinstance(values, Strings):
-        _check(
-            isinstance(values, np.ndarray) and values.dtype == np.int64 and values.ndim == 1, "ids are no integers"
-        )
     if order is not None:
         typed = isinstance(order, np.ndarray) and order.dtype == np.int64 and order.shape == (len(values),)
         _check(typed and bool((np.sort(order) == np.arange(len(order))).all()), "the order of ids is not whole")
+    if not isinstance(values, Strings):
+        typed = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.ndim == 1
+        _check(typed, "ids are no integers")
+        ascending = values if order is None else values[order]
+        _check(bool((ascending[1:] > ascending[:-1]).all()), "ids are not in their order")
     return Ids(values, order)
 
 

@@ -12,13 +12,14 @@ from dcpf.counts import Id
 from dcpf.elements import Element
 from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import FittedModel
-from dcpf.model.users import ask, is_one, one_or_several
+from dcpf.model.users import Asked, ask, is_one, one_or_several
 from dcpf.ranking.lists import Catalogue, frame_of, meanings, table_html, table_text
 
 if TYPE_CHECKING:
     import polars as pl
 
 Doubles = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,9 +94,13 @@ def predict_pairs(model: FittedModel, users: Any, items: Any, history: Any, n_jo
         wanted *= len(rows)
     if len(rows) != len(wanted):
         raise ValueError(f"users and items must be pairs, found {len(rows):,} users and {len(wanted):,} items")
-    places, row = model.catalogue.places(wanted), np.array(rows, dtype=np.int64)
-    order = np.argsort(row, kind="stable")
-    indptr = np.searchsorted(row[order], np.arange(len(asked.batch) + 1))
+    return predict(model, asked, np.array(rows, dtype=np.int64), model.catalogue.places(wanted), n_jobs)
+
+
+def predict(model: FittedModel, asked: Asked, rows: Positions, places: Positions, n_jobs: int | None) -> Predictions:
+    """What to expect of pairs: `rows` are users of the question, `places` the item of each."""
+    order = np.argsort(rows, kind="stable")
+    indptr = np.searchsorted(rows[order], np.arange(len(asked.batch) + 1))
     pattern = (np.ones(len(places), dtype=np.int8), places[order], indptr)
     pairs = sparse.csr_array(pattern, shape=(len(asked.batch), len(model.items)))
     sessions, variance = np.empty(len(places)), np.zeros(len(places))
@@ -103,5 +108,6 @@ def predict_pairs(model: FittedModel, users: Any, items: Any, history: Any, n_jo
         met = model.meet(asked.batch, threads)
         sessions[order] = model.rates(met).at(pairs, threads)
     for one, weight in zip(met, model.weights, strict=True):
-        variance += weight**2 * one.variance(row, places)
-    return Predictions([asked.ids[one] for one in rows], places, model.catalogue, model.element, sessions, variance)
+        variance += weight**2 * one.variance(rows, places)
+    users = [asked.ids[row] for row in rows.tolist()]
+    return Predictions(users, places, model.catalogue, model.element, sessions, variance)

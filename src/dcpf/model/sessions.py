@@ -35,7 +35,7 @@ def read_counts(model: FittedModel, met: Sequence[Met], counts: sparse.csr_array
     if counts.nnz <= _FEW:
         return model.element.expected_sessions(counts.data, rates)
     from dcpf.inference.data import Rows
-    from dcpf.inference.fold_in import sessions_at
+    from dcpf.inference.posterior import sessions_at
 
     return sessions_at(Rows.from_matrix(counts), rates, model.element, threads)
 

@@ -5,18 +5,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from dcpf.kernels.threads import Threads
+from dcpf.kernels.threads import Threads, one_blas_thread
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import is_one, one_or_several
-from dcpf.ranking.lists import Catalogue, RankedLists
-from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse
+from dcpf.ranking.lists import Catalogue, RankedLists, largest
+from dcpf.ranking.rates import Ranked, check_finite
 
 Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
-_AT_A_TIME = 2**14  # rows of factors in float64
+_ROWS = 2**11  # of factors in float64, so that they stay in the cache
+_COSINES = 2**24  # held at a time
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,20 +56,36 @@ def similar_users(model: FittedModel, users: Any, n: int, n_jobs: int | None) ->
     check_whole(n=n)
     catalogue, factors = Catalogue(model.users), model.part("factors")
     places = catalogue.places(one_or_several(users, "users"), "user")
-    ranked = _nearest(factors.user_means, factors.items.H.sum(axis=0, dtype=np.float64), places, n, n_jobs)
+    ranked = _nearest(factors.user_means, factors.item_sums, places, n, n_jobs)
     return Similar(model.users.at(places), catalogue, ranked, is_one(users), "user")
 
 
-def _nearest(factors: Floats, others: NDArray[np.float64], places: Any, n: int, n_jobs: int | None) -> Ranked:
+def _nearest(factors: Floats, others: Doubles, places: Positions, n: int, n_jobs: int | None) -> Ranked:
     """The rows with the largest cosine, where a row says which components its sessions come from."""
-    directions = np.empty_like(factors)
-    for start in range(0, len(factors), _AT_A_TIME):
-        shares = factors[start : start + _AT_A_TIME] * others
-        norm = np.maximum(np.linalg.norm(shares, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        directions[start : start + _AT_A_TIME] = shares / norm
-    rows, size = len(places), len(factors)
-    items = Items(ItemSide(directions, no_sparse(0, size)), np.ones(factors.shape[1]))
-    users = UserSide(directions[places], no_sparse(rows, 0))
-    itself = sparse.csr_array((np.ones(rows, np.int64), places, np.arange(rows + 1)), shape=(rows, size))
-    with Threads(n_jobs if rows > 1 else 1) as threads:
-        return Rates(users, items, lambda cosines: cosines).lists(n, itself, threads)
+    lists, size = [], len(factors)
+    together = max(1, _COSINES // size)
+    with one_blas_thread(), Threads(n_jobs) as threads:
+        for start in range(0, len(places), together):
+            some = places[start : start + together]
+            wanted, cosines = _directions(factors[some], others), np.empty((len(some), size))
+            threads.run(_fill_cosines, -(-size // _ROWS), factors, others, wanted, cosines)
+            check_finite(cosines)
+            cosines[np.arange(len(some)), some] = -np.inf  # not itself
+            for row in cosines:
+                best = largest(row, min(n, size - 1))
+                lists.append((best, row[best]))
+    return Ranked.of(lists)
+
+
+def _fill_cosines(start: int, stop: int, factors: Floats, others: Doubles, wanted: Doubles, cosines: Doubles) -> None:
+    """Equivalent to cosines[:] = wanted @ _directions(factors, others).T, some rows at a time."""
+    for block in range(start, stop):
+        rows = slice(block * _ROWS, (block + 1) * _ROWS)
+        cosines[:, rows] = wanted @ _directions(factors[rows], others).T
+
+
+def _directions(factors: Floats, others: Doubles) -> Doubles:
+    """Where the sessions of each row come from, as vectors of length 1."""
+    shares = factors * others
+    norms = np.sqrt(np.einsum("ij,ij->i", shares, shares))
+    return np.asarray(shares / np.maximum(norms, np.finfo(np.float64).tiny)[:, None])

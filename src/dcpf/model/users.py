@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcpf.counts import Counts, Id, Ids, InvalidCounts, UnknownId, count_matrix
+from dcpf.counts import Counts, Id, Ids, InvalidCounts, UnknownId, align, count_matrix
 from dcpf.model.checks import has_ids, warn_caller
 from dcpf.model.fitted import FittedModel
 from dcpf.parts import UserBatch
@@ -74,7 +74,7 @@ def known_history(model: FittedModel, batch: UserBatch) -> sparse.csr_array:
 
 def no_history(model: FittedModel) -> str:
     """What to say where a question needs what users have, and the model does not know it."""
-    needs_it = len(model.parts) > 1
+    needs_it = model.item_side.S.shape[0] > 0  # X is made of what users have
     return (
         "the model was saved without its training counts, so it does not know what its users already have: pass "
         "these counts as history" + ("" if needs_it else ", or exclude_seen=False to allow items that they have")
@@ -99,25 +99,12 @@ def counts_of(model: FittedModel, X: Any) -> Counts:
 
 def aligned(model: FittedModel, counts: Counts, axis: int) -> Counts:
     """The same with the rows (axis 0) or columns (axis 1) of the model; unknown ones are left out with a warning."""
-    what, known, given = (("users", model.users, counts.users), ("items", model.items, counts.items))[axis]
-    if given == known:
-        return counts
-    places = known.find_all(given)
-    unknown = np.flatnonzero(places < 0)
-    if len(unknown):
-        first = given[int(unknown[0])]
-        named = axis == 1 and id_of(model, first) in known
-        warn_caller(
-            f"{len(unknown):,} of {len(given):,} {what} are unknown to the model and were skipped, such as {first!r}"
-            + (f", which is a name: tables have ids, here {id_of(model, first)!r}" if named else "")
-        )
-    entries = counts.matrix.tocoo()
-    rows, columns = (places[entries.row], entries.col) if axis == 0 else (entries.row, places[entries.col])
-    users, items = (known, counts.items) if axis == 0 else (counts.users, known)
-    kept = (rows >= 0) & (columns >= 0)
-    matrix = sparse.csr_array((entries.data[kept], (rows[kept], columns[kept])), shape=(len(users), len(items)))
-    names = counts.names if axis == 0 else None
-    return replace(Counts.from_matrix(matrix, users, items, allow_empty=True), names=names)
+    found = align(counts, users=model.users) if axis == 0 else align(counts, items=model.items)
+    for note in found.notes("the model"):
+        first = counts.items[int(found.unknown_items[0])] if axis else None
+        named = first is not None and id_of(model, first) in model.items
+        warn_caller(f"{note}, which is a name: tables have ids, here {id_of(model, first)!r}" if named else note)
+    return replace(found.counts, names=None) if axis == 1 else found.counts
 
 
 def id_of(model: FittedModel, item: Any) -> Any:

@@ -1,19 +1,21 @@
 """Where sessions come from: one file per part. Imports rooms below it: inference, ranking, elements, counts, kernels.
 
 A new part is one file in this folder: a frozen dataclass that derives from `Part`. It is found here, so it is learned
-when the settings ask for it, ranked, explained, saved, served and tested.
+when the settings ask for it, ranked, explained, saved, served and tested. One of your own may be anywhere: import it,
+and pass it to `DCPF.fit(kinds=...)`.
 """
 
 import importlib
 import pkgutil
+import reprlib
 
-from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
+from dcpf.parts.part import Learning, Met, NewRows, Part, Reasons, UserBatch
 
-__all__ = ["Learning", "Met", "Part", "Reasons", "UserBatch", "kind_of", "kinds"]
+__all__ = ["Learning", "Met", "NewRows", "Part", "Reasons", "UserBatch", "kind_of", "kinds"]
 
 
 def kinds() -> tuple[type[Part], ...]:
-    """All kinds of parts, in the order in which they are learned."""
+    """The kinds of parts in this folder, in the order in which they are learned."""
     modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     found = {
         kind
@@ -32,7 +34,7 @@ def kind_of(name: str) -> type[Part]:
     kinds()
     if name not in Part.registry:
         raise ValueError(
-            f"the model has a part {name!r}, which is none of {', '.join(Part.registry)}; if it is one of your own, "
-            "import its file first"
+            f"the model has the part {reprlib.repr(name)}, which is none of {', '.join(Part.registry)}; if it is one "
+            "of your own, import its file first"
         )
     return Part.registry[name]

@@ -23,11 +23,11 @@ from dcpf.elements import Element
 from dcpf.inference.settings import FitSettings
 from dcpf.kernels import Csr
 from dcpf.kernels.threads import Threads
-from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
+from dcpf.parts.part import Learning, Met, NewRows, Part, UserBatch
 from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
-    from dcpf.kernels.table import Table
+    from dcpf.kernels.posterior import PosteriorTable
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -72,10 +72,10 @@ class Excitation(Part):
         yield _learned(job)
 
     @classmethod
-    def from_state(cls, state: "Excitation", job: Learning) -> Self | None:
+    def from_state(cls, state: Self, job: Learning) -> Self | None:
         """None where no item goes with another."""
         del job
-        return cls(**vars(state)) if state.strength.data.any() else None
+        return state if state.strength.data.any() else None
 
     @property
     def items(self) -> ItemSide:
@@ -110,12 +110,15 @@ class Excitation(Part):
             raise ValueError(
                 "the model was saved without its training counts, and its rates depend on them: pass history="
             )
-        return MetExcitation(self, x_of(batch.history, self.scale))
+        X = x_of(batch.history, self.scale)
+        return MetExcitation(self, UserSide(np.empty((X.shape[0], 0), np.float32), X))
 
     def check(self, users: int, items: int) -> None:
         """Shapes fit, and numbers are finite and not negative."""
         if self.strength.shape != (items, items) or self.mass.shape != (items,):
             raise ValueError(f"the excitation has the wrong shape for {items:,} items")
+        if self.strength.dtype != np.float32 or not (_is_sound(self.strength.data) and _is_sound(self.mass)):
+            raise ValueError("the excitation has strengths or masses that are no numbers >= 0")
         positive, not_negative = (self.weight, self.scale), (self.growth, self.discount)
         sound = all(0.0 < one < math.inf for one in positive) and all(0.0 <= one < math.inf for one in not_negative)
         if not sound or self.discount > 1.0:
@@ -138,47 +141,35 @@ class Excitation(Part):
     def _by_target(self) -> sparse.csc_array:
         return self.strength.tocsc()
 
-    def with_items(
-        self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
-    ) -> Self:
+    def with_items(self, new: NewRows) -> Self:
         """The same strengths between the same items: new items get theirs when parts are learned anew."""
-        del counts, new, element, threads
-        entries, mass = self.strength.tocoo(), np.zeros(size)
+        entries, mass, old = self.strength.tocoo(), np.zeros(new.size), new.old_places
         mass[old] = self.mass
         places = (old[entries.row], old[entries.col])
-        return replace(self, strength=sparse.csr_array((entries.data, places), shape=(size, size)), mass=mass)
+        return replace(self, strength=sparse.csr_array((entries.data, places), shape=(new.size, new.size)), mass=mass)
 
 
-@dataclass
+def _is_sound(values: Floats) -> bool:
+    return not len(values) or bool(values.min() >= 0.0 and values.max() < math.inf)
+
+
+@dataclass(frozen=True)
 class MetExcitation(Met):
     """x of the users of a question."""
 
     part: Excitation
-    X: sparse.csr_array
-
-    @property
-    def side(self) -> UserSide:  # type: ignore[override]
-        """X, and no dense columns."""
-        return UserSide(np.empty((self.X.shape[0], 0), np.float32), self.X)
 
     def variance(self, users: Positions, items: Positions) -> Doubles:
         """sum_j x_uj^2 d_j s_ji / (m_j + mass_j), nearly the variance under the posterior of s."""
         part = self.part
         by_source = part.discounts / (part.prior_weights + part.mass)
-        X = self.X.astype(np.float64)
+        X = self.side.X.astype(np.float64)
         X.data = X.data**2 * by_source[X.indices]
         found = np.empty(len(users))
         for user in np.unique(users):
             here = users == user
             found[here] = (X[[user]] @ part.strength[:, items[here]]).toarray()[0]
         return found
-
-    def reasons(self, user: int, item: int, history: Positions, sessions: Doubles) -> Reasons:
-        """x_uj s_ji of each item of the history."""
-        del sessions
-        strength = self.part.strength[history][:, [item]].toarray()[:, 0]
-        x = self.X.data[slice(*self.X.indptr[user : user + 2])]
-        return Reasons(0.0, x.astype(np.float64) * strength)
 
 
 def x_of(counts: sparse.csr_array, scale: float) -> sparse.csr_array:
@@ -204,7 +195,7 @@ def _learned(job: Learning) -> Excitation:
     which are strong. Only these stay, and their means expect as many sessions again.
     """
     from dcpf.inference.data import codes_of, distinct
-    from dcpf.inference.tabulate import Tables, natural
+    from dcpf.inference.posterior_tables import PosteriorTables
     from dcpf.kernels.strengths import learn_strengths
 
     matrix, settings, threads = job.blocks.whole(), job.settings, job.threads
@@ -219,8 +210,8 @@ def _learned(job: Learning) -> Excitation:
     columns = (by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32))
     others = sparse.csr_array((job.others(matrix), matrix.indices, matrix.indptr), shape=matrix.shape).tocsc().data
     counts = distinct(matrix.data)
-    coded, tables = (*columns, codes_of(counts, by_item.data)), Tables(counts, threads, learn_shape=False)
-    _, c = natural(job.element)
+    coded, tables = (*columns, codes_of(counts, by_item.data)), PosteriorTables(counts, threads, learn_shape=False)
+    _, c = job.element.natural
     span = (_EXPECTED[0] - c, _EXPECTED[1] - c)
 
     def learned(means: sparse.csr_array, iterations: int) -> tuple[Excitation, NDArray[np.float32]]:
@@ -232,7 +223,7 @@ def _learned(job: Learning) -> Excitation:
         found = Excitation(no_sparse(items, items), mass, 0.5 * weight, scale, growth, _DISCOUNT)
         prior, limits, out = (_csr(means), found.prior_weights, mass), (iterations, _TOL), (strength, spans)
 
-        def attempt(table: "Table") -> tuple[float, float]:
+        def attempt(table: "PosteriorTable") -> tuple[float, float]:
             threads.run(learn_strengths, columns[0], coded, _csr(X), others, table, c, prior, limits, out)
             return float(spans[:, 0].min()), float(spans[:, 1].max())
 

@@ -19,9 +19,8 @@ from scipy.special import digamma
 
 from dcpf.elements import Element, Totals
 from dcpf.inference.gammas import GammaPosterior
-from dcpf.inference.settings import FitSettings
 from dcpf.kernels.threads import Threads
-from dcpf.parts.part import Learning, Met, Part, Reasons, UserBatch
+from dcpf.parts.part import Learning, Met, NewRows, Part, Reasons, UserBatch
 from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
 
 if TYPE_CHECKING:
@@ -46,11 +45,6 @@ class Factors(Part):
     typical_rates: tuple[float, float]  # mean bW and bH of users and items that have entries
     learn_rates: bool
     seen: tuple[Totals, float] | None = None  # after `partial_fit`: the sums of the batches, and passes over the data
-
-    @classmethod
-    def is_wanted(cls, settings: FitSettings) -> bool:
-        """Always: with no components for tastes there is one for activity and popularity."""
-        return True
 
     @classmethod
     def learn(cls, job: Learning) -> Iterator["State"]:
@@ -90,10 +84,15 @@ class Factors(Part):
         """E[W] summed over users."""
         return self.user_means.sum(axis=0, dtype=np.float64), np.empty(0)
 
+    @cached_property
+    def item_sums(self) -> Doubles:
+        """E[H] summed over items."""
+        return np.asarray(self.items.H.sum(axis=0, dtype=np.float64))
+
     def meet(self, batch: UserBatch, element: Element, threads: Threads) -> "MetFactors":
         """Known users as they were learned, histories folded in, and the average user for all others."""
         if batch.is_everyone and len(batch) == len(self.W):
-            return MetFactors(self, self.W.shape, self.W.row_rate, self.W.column_rate, self.user_means)
+            return MetFactors(self, self._side(self.user_means), self.W.shape, self.W.row_rate, self.W.column_rate)
         known = self.W[np.maximum(batch.rows, 0)]
         shape, rate = np.array(known.shape), known.rate
         given = batch.given.copy()
@@ -107,7 +106,10 @@ class Factors(Part):
         if lost.any():
             rate[lost] = self.typical_rates[0] + self.W.column_rate
             shape[lost] = self.totals[0] / len(self.W) * rate[lost]
-        return MetFactors(self, shape, np.zeros(len(shape)), rate)
+        return MetFactors(self, self._side((shape / rate).astype(shape.dtype)), shape, np.zeros(len(shape)), rate)
+
+    def _side(self, W: Floats) -> UserSide:
+        return UserSide(W, no_sparse(len(W), 0))
 
     def fold_in(
         self, counts: sparse.csr_array, element: Element, threads: Threads, *, items: bool = False
@@ -131,30 +133,33 @@ class Factors(Part):
     def check(self, users: int, items: int) -> None:
         """Shapes, types and priors fit each other."""
         for name, q, rows in (("W", self.W, users), ("H", self.H, items)):
-            fits = q.shape.shape == (rows, len(q.column_rate)) and q.row_rate.shape == (rows,)
-            if not (fits and q.shape.dtype in (np.float32, np.float64)):
+            fits = q.shape.ndim == 2 and q.row_rate.shape == (rows,) and q.column_rate.shape == q.shape.shape[1:]
+            if not (fits and len(q) == rows and q.shape.dtype in (np.float32, np.float64)):
                 raise ValueError(f"{name} has the wrong shape or type for {rows:,} ids")
+            if not all(rates.min() > 0.0 and rates.max() < math.inf for rates in (q.row_rate, q.column_rate)):
+                raise ValueError(f"{name} has rates that are not positive")
         if self.W.shape.shape[1] != self.H.shape.shape[1] or self.W.shape.dtype != self.H.shape.dtype:
             raise ValueError("W and H do not match")
         for value in (*self.shape_prior, *self.typical_rates):
             if not 0.0 < value < math.inf:
                 raise ValueError(f"{value:g} cannot be a rate or a shape")
+        totals, passes = self.seen or ((), 0.0)
+        if not (0.0 <= passes < math.inf and np.isfinite(totals).all()):
+            raise ValueError(f"the batches so far come to {totals} in {passes:g} passes")
 
-    def with_users(
-        self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
-    ) -> Self:
+    def with_users(self, new: NewRows) -> Self:
         """q(w) of these users, with all items held fixed."""
-        return replace(self, W=merged(self.W, old, self.fold_in(counts, element, threads), new, size))
+        folded = self.fold_in(new.counts, new.element, new.threads)
+        return replace(self, W=merged(self.W, new.old_places, folded, new.places, new.size))
 
     def take_users(self, rows: Positions) -> Self:
         """These rows of q(W)."""
         return replace(self, W=self.W[rows])
 
-    def with_items(
-        self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
-    ) -> Self:
+    def with_items(self, new: NewRows) -> Self:
         """q(h) of these items, with all users held fixed."""
-        return replace(self, H=merged(self.H, old, self.fold_in(counts, element, threads, items=True), new, size))
+        folded = self.fold_in(new.counts, new.element, new.threads, items=True)
+        return replace(self, H=merged(self.H, new.old_places, folded, new.places, new.size))
 
     def without_users(self) -> Self:
         """One user, who has what users have on average, stands for all."""
@@ -163,7 +168,7 @@ class Factors(Part):
         return replace(self, W=GammaPosterior(shape[None, :], np.array([rate]), self.W.column_rate))
 
 
-@dataclass
+@dataclass(frozen=True)
 class MetFactors(Met):
     """q(w) of the users of a question: Gamma(shape, row_rate + column_rate), the latter by column or by user too."""
 
@@ -171,18 +176,11 @@ class MetFactors(Met):
     shape: Floats
     row_rate: Doubles
     column_rate: Doubles
-    means: Floats | None = None
 
     @property
     def rate(self) -> Doubles:
         """Rates of the gammas."""
         return np.asarray(self.row_rate[:, None] + self.column_rate)
-
-    @cached_property
-    def side(self) -> UserSide:  # type: ignore[override]
-        """E[w]."""
-        means = (self.shape / self.rate).astype(self.shape.dtype) if self.means is None else self.means
-        return UserSide(means, no_sparse(len(means), 0))
 
     @cached_property
     def session_side(self) -> UserSide:

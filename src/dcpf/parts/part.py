@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from dcpf.elements import Element
@@ -53,9 +53,11 @@ class Reasons(NamedTuple):
     history: Doubles  # what each item of the history adds
 
 
-class Met(ABC):
+@dataclass(frozen=True)
+class Met:
     """A part that has met the users of a question."""
 
+    part: "Part"
     side: UserSide  # W, X
 
     @property
@@ -68,9 +70,37 @@ class Met(ABC):
         del items
         return np.zeros(len(users))
 
-    @abstractmethod
     def reasons(self, user: int, item: int, history: Positions, sessions: Doubles) -> Reasons:
-        """Divide a user's rate with an item: `history` has the user's items, `sessions` those behind their counts."""
+        """Divide a user's rate with an item: `history` has the user's items, `sessions` those behind their counts.
+
+        By default W H' needs no history, and X has a column for each item: x_uj s_ji is what item j adds.
+        """
+        del sessions
+        (W, X), (H, S) = self.side, self.part.items
+        prior = float(W[user].astype(np.float64) @ H[item].astype(np.float64))
+        if not X.shape[1]:
+            return Reasons(prior, np.zeros(len(history)))
+        x, strength = X[[user]][:, history].toarray()[0], S[history][:, [item]].toarray()[:, 0]
+        return Reasons(prior, x.astype(np.float64) * strength)
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Users or items that join a model, with a row of counts each. Known ones among them are replaced."""
+
+    counts: sparse.csr_array
+    places: Positions  # the row of each in the new model
+    old_places: Positions  # the row of each user or item of the old model in the new one
+    size: int  # rows of the new model
+    element: Element
+    threads: Threads
+
+    def merge(self, old: NDArray[Any], new: ArrayLike) -> NDArray[Any]:
+        """An array of the new model: `old` has a row for each row of the old model, `new` one for each new row."""
+        merged = np.zeros((self.size, *old.shape[1:]), old.dtype)
+        merged[self.old_places] = old
+        merged[self.places] = new
+        return merged
 
 
 @dataclass(frozen=True)
@@ -91,7 +121,7 @@ class Part(ABC):
 
     registry: ClassVar[dict[str, type["Part"]]] = {}
     name: ClassVar[str]
-    order: ClassVar[int]  # learned after all parts of smaller order
+    order: ClassVar[int] = 100  # the parts of this folder are learned in ascending order
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -103,19 +133,26 @@ class Part(ABC):
         return {name: getattr(self, name) for name in fields}
 
     @classmethod
-    @abstractmethod
     def is_wanted(cls, settings: FitSettings) -> bool:
-        """Whether these settings ask for it."""
+        """Whether these settings ask for it; by default they always do."""
+        del settings
+        return True
 
     @classmethod
     @abstractmethod
     def learn(cls, job: Learning) -> Iterator[Any]:
-        """States of learning it, ever better ones. A state that has a `bound` is told, kept, and can be resumed."""
+        """States of learning it, each better than the last. The last state becomes the part: see `from_state`.
+
+        A state with a `bound` and an `element` is an iteration: it is shown, and written to the checkpoint. A fit
+        that resumes there gets it back as `job.start`.
+        """
 
     @classmethod
-    @abstractmethod
     def from_state(cls, state: Any, job: Learning) -> Self | None:
-        """The part that a state stands for, or None if the data hold nothing for it."""
+        """The part that a state stands for, by default the state itself; None if the data hold nothing for it."""
+        del job
+        part: Self | None = state
+        return part
 
     @property
     @abstractmethod
@@ -145,23 +182,19 @@ class Part(ABC):
         del item
         return None
 
-    def with_users(
-        self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
-    ) -> Self:
-        """The part whose users stand at `old` of `size` rows, and those of `counts`, learned anew, at `new`."""
-        del size, old, counts, new, element, threads
+    def with_users(self, new: NewRows) -> Self:
+        """The part with these users; by default it keeps nothing by user."""
+        del new
         return self
 
     def take_users(self, rows: Positions) -> Self:
-        """The part for these of its users."""
+        """The part for some of its users."""
         del rows
         return self
 
     @abstractmethod
-    def with_items(
-        self, size: int, old: Positions, counts: sparse.csr_array, new: Positions, element: Element, threads: Threads
-    ) -> Self:
-        """The part whose items stand at `old` of `size` columns, and those of `counts`, a row each, at `new`."""
+    def with_items(self, new: NewRows) -> Self:
+        """The part with these items, whose counts have a row for each item and a column for each user."""
 
     def without_users(self) -> Self:
         """What is needed to answer for users who bring a history: not what is known of the users of the fit."""

@@ -88,11 +88,18 @@ def frame_of(columns: Mapping[str, Any]) -> "pl.DataFrame":
     for name, values in columns.items():
         if name not in _OF_IDS:
             made[name] = pl.Series(values, dtype=pl.String) if name == "name" else pl.Series(values)
-        elif all(isinstance(one, int) for one in values):
-            made[name] = pl.Series(values, dtype=pl.Int64)
         else:
-            made[name] = pl.Series([None if one is None else str(one) for one in values], dtype=pl.String)
+            ids = of_one_type(values)
+            are_integers = all(isinstance(one, int) for one in ids)
+            made[name] = pl.Series(ids, dtype=pl.Int64 if are_integers else pl.String)
     return pl.DataFrame(made)
+
+
+def of_one_type(ids: Sequence[Id | None]) -> list[Any]:
+    """The ids as integers, or all as strings if one of them is not an integer."""
+    if all(isinstance(one, int) for one in ids):
+        return list(ids)
+    return [None if one is None else str(one) for one in ids]
 
 
 def table_text(frame: "pl.DataFrame", rows: int = 20) -> str:
@@ -165,10 +172,20 @@ class RankedLists(ABC):
         lengths = np.diff(self.ranked.indptr)
         ranks = np.arange(len(self.ranked.columns)) - np.repeat(self.ranked.indptr[:-1], lengths) + 1
         whose = [one for one, length in zip(self.asked, lengths.tolist(), strict=False) for _ in range(length)]
-        return {asked: whose, **self.catalogue.columns(self.ranked.columns, of), "rank": ranks, **more}
+        return {asked: of_one_type(whose), **self.catalogue.columns(self.ranked.columns, of), "rank": ranks, **more}
 
 
 def meanings(sessions: NDArray[np.float64], element: Element) -> dict[str, NDArray[np.float64]]:
     """What a rate of sessions stands for. The binary limit knows no expected count: there it is NaN."""
     mean = element.mean if np.isfinite(element.mean) else np.nan
     return {"sessions": sessions, "count": sessions * mean, "probability": -np.expm1(-sessions)}
+
+
+def largest(values: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """The positions of the n largest values, in descending order. Equal values keep their order."""
+    n = min(n, len(values))
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    threshold = np.partition(values, len(values) - n)[len(values) - n]
+    candidates = np.flatnonzero(values >= threshold)
+    return candidates[np.argsort(-values[candidates], kind="stable")][:n].astype(np.int64)

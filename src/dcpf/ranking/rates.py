@@ -6,6 +6,7 @@ the sum over j of x_j s_j, in that order, all in float64. `scores` is that sente
 the same order, to the same bits, and does not look at most items when it ranks.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -161,7 +162,7 @@ class Rates:
 
     def at(self, pairs: sparse.csr_array, threads: Threads) -> Doubles:
         """The rates at the stored entries of a users x items matrix; never quite 0."""
-        if len(self) <= _FEW:
+        if len(self) <= _FEW and "dcpf.kernels.ranking" not in sys.modules:  # same bits, without loading numba
             lists = [
                 self._of_one(row, pairs.indices[slice(*pairs.indptr[row : row + 2])]) for row in range(len(self))
             ]
@@ -186,7 +187,7 @@ class Rates:
             raise ValueError(f"shapes do not fit: {len(self)} x {len(self.items)} rates, excluded {excluded.shape}")
         check_finite(self.users.W)
         check_finite(self.users.X.data)
-        if len(self) <= _FEW and not self.items.is_laid_out:
+        if len(self) <= _FEW and (candidates is not None or not self.items.is_laid_out):
             ranked = self._ranked_by_numpy(n, excluded, candidates)
         elif candidates is None:
             ranked = _ranked(self.users, self.items, n, excluded, threads)
@@ -211,14 +212,13 @@ class Rates:
         return sums
 
     def _ranked_by_numpy(self, n: int, excluded: sparse.csr_array, candidates: Positions | None) -> Ranked:
-        lists = []
+        items, lists = np.arange(len(self.items)) if candidates is None else candidates, []
         for row in range(len(self)):
-            sums, left_out = self._of_one(row), np.ones(len(self.items), dtype=bool)
-            left_out[slice(None) if candidates is None else candidates] = False
-            left_out[excluded.indices[slice(*excluded.indptr[row : row + 2])]] = True
+            sums = self._of_one(row, candidates)
+            left_out = np.isin(items, excluded.indices[slice(*excluded.indptr[row : row + 2])])
             sums[left_out] = -np.inf
-            best = np.lexsort((np.arange(len(sums)), -sums))[: min(n, len(sums) - int(left_out.sum()))]
-            lists.append((best, sums[best]))
+            best = np.lexsort((items, -sums))[: min(n, len(items) - int(left_out.sum()))]
+            lists.append((items[best], sums[best]))
         return Ranked.of(lists)
 
 

@@ -1,1 +1,1 @@
-"""A model over HTTP, and the files of its page. May import evaluation, model and below. Needs the extra `serve`."""
+"""An HTTP service for one model, and its page. May import evaluation, model and below. Needs the extra `serve`."""

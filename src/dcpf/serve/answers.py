@@ -1,34 +1,34 @@
-"""What the service answers, by type: the answers are made to these, and so is their description in OpenAPI."""
+"""The types of all answers. Questions build their answers by them, and OpenAPI describes them."""
 
 from typing import NotRequired
 
-from typing_extensions import TypedDict  # pydantic takes the one of typing from Python 3.12 on only
+from typing_extensions import TypedDict  # pydantic accepts that of typing from Python 3.12 only
 
 from dcpf.counts import Id
 
 
 class Error(TypedDict):
-    """What is wrong, for programs and for people."""
+    """The kind of an error, for programs, and a message for people."""
 
     kind: str
     message: str
 
 
 class Failed(TypedDict):
-    """Every answer that is not the one that was asked for."""
+    """The answer to a request that failed."""
 
     error: Error
 
 
 class Item(TypedDict):
-    """An item; the name is the id as text where there is no name."""
+    """An item. Where it has no name, the name is its id as text."""
 
     item: Id
     name: str
 
 
 class Component(TypedDict):
-    """A component, its share, and its first items."""
+    """A component, its share of sessions, and its top items."""
 
     number: int
     share: float
@@ -36,7 +36,7 @@ class Component(TypedDict):
 
 
 class ListedComponent(Component):
-    """Also how many users lean on it."""
+    """A component, and how many users expect more sessions from it than from any other."""
 
     users: int
 
@@ -48,7 +48,7 @@ class Components(TypedDict):
 
 
 class ItemShare(Item):
-    """An item with its expected sessions from a component, and their share of all that come from it."""
+    """An item, its expected sessions from a component, and their share of all sessions from that component."""
 
     sessions: float
     share: float
@@ -65,7 +65,7 @@ class ComponentInFull(TypedDict):
 
 
 class FoundUser(TypedDict):
-    """A user in a search; entries and total are null without training counts."""
+    """A user found by a search. Entries and total are null without training counts."""
 
     id: Id
     entries: int | None
@@ -73,42 +73,37 @@ class FoundUser(TypedDict):
 
 
 class FoundUsers(TypedDict):
-    """Users that a search has found."""
+    """The users that a search has found."""
 
     users: list[FoundUser]
     more: bool
 
 
-class ItemCounts(TypedDict):
-    """How many users have an item, and how much in all; null without training counts."""
+class FoundItem(TypedDict):
+    """An item, how many users have it, and the total of its counts. Both are null without training counts."""
 
+    id: Id
+    name: str
     users: int | None
     total: int | None
 
 
-class FoundItem(ItemCounts):
-    """An item in a search."""
-
-    id: Id
-    name: str
-
-
 class FoundItems(TypedDict):
-    """Items that a search has found."""
+    """The items that a search has found."""
 
     items: list[FoundItem]
     more: bool
 
 
 class ReadCount(Item):
-    """A count of a history, and as how many sessions it is read."""
+    """A count of a history, and the expected sessions behind it."""
 
     count: int
     sessions: float
 
 
 class User(TypedDict):
-    """What is known of a user."""
+    """A user's counts, the expected sessions behind them, and the user's components."""
 
     id: Id
     entries: int
@@ -119,13 +114,13 @@ class User(TypedDict):
 
 
 class HistoryPart(ReadCount):
-    """A count of a history, and what it adds to a score."""
+    """A count of a history, and its part of a score."""
 
     part: float
 
 
 class ComponentPart(TypedDict):
-    """What a component adds to a score."""
+    """A component, and its part of a score."""
 
     number: int
     part: float
@@ -133,7 +128,7 @@ class ComponentPart(TypedDict):
 
 
 class Why(TypedDict):
-    """A score in parts: history, rest and prior add up to it, and so do all components and excited."""
+    """The parts of a score. History, rest and prior add up to it; so do all components and excited."""
 
     history: list[HistoryPart]
     rest: float
@@ -143,7 +138,7 @@ class Why(TypedDict):
 
 
 class Recommended(Item):
-    """A recommended item; count is null where the element knows none."""
+    """A recommended item. The binary element has no expected count; it is null then."""
 
     sessions: float
     count: float | None
@@ -159,9 +154,9 @@ class List(TypedDict):
 
 
 class OneList(TypedDict):
-    """The list of the one who asked, and what was passed over because the model does not know it.
+    """A list, and the items of the request that were ignored because the model does not know them.
 
-    The user is null for a mere history.
+    The user is null for a history without a user.
     """
 
     user: Id | None
@@ -171,14 +166,14 @@ class OneList(TypedDict):
 
 
 class ManyLists(TypedDict):
-    """The lists of several users."""
+    """The lists of several users, and the items that were ignored."""
 
     lists: list[List]
     unknown_items: list[Id]
 
 
 class Prediction(Item):
-    """What is expected of a pair; low and high are a 90% interval of the sessions."""
+    """A prediction for an item. Low and high are a 90% interval of the sessions."""
 
     sessions: float
     count: float | None
@@ -188,7 +183,7 @@ class Prediction(Item):
 
 
 class Predictions(TypedDict):
-    """What is expected of one user and several items."""
+    """The predictions for a user or a history."""
 
     user: Id | None
     items: list[Prediction]
@@ -242,16 +237,14 @@ class Listener(TypedDict):
 
 
 class ExcitedBy(Item):
-    """An item that makes another more likely."""
+    """An item that excites another, and how strongly."""
 
     strength: float
 
 
-class ItemInFull(ItemCounts):
-    """What is known of an item."""
+class ItemInFull(FoundItem):
+    """An item, who has it, what is similar, its components, and what excites it."""
 
-    id: Id
-    name: str
     expected_sessions: float
     listeners: list[Listener]
     similar: list[SimilarItem]
@@ -261,7 +254,7 @@ class ItemInFull(ItemCounts):
 
 
 class Law(TypedDict):
-    """Points of the law of a session, and the probability of at most so much."""
+    """The probability of x in a session, and of at most x."""
 
     x: list[int]
     probability: list[float]
@@ -269,7 +262,7 @@ class Law(TypedDict):
 
 
 class Curve(TypedDict):
-    """Expected sessions behind counts, at a rate."""
+    """Expected sessions behind counts at a given rate."""
 
     count: list[int]
     sessions: list[float]
@@ -297,7 +290,7 @@ class FittedTo(TypedDict):
 
 
 class Share(TypedDict):
-    """A user or an item with its expected sessions, and their share: of all, or of those of a component."""
+    """A user or an item, its expected sessions, and their share of all sessions, or of those of a component."""
 
     id: Id
     name: str
@@ -306,7 +299,7 @@ class Share(TypedDict):
 
 
 class LargeComponent(TypedDict):
-    """A component with its expected sessions, their share of all, and the items that most of them go to."""
+    """A component, its expected sessions, their share of all sessions, and its top items."""
 
     number: int
     sessions: float
@@ -344,7 +337,7 @@ class Card(TypedDict):
 
 
 class Spread(TypedDict):
-    """A number of the data, and of the draws: their mean, the least and the most."""
+    """A statistic of the data, and its mean, minimum and maximum over the draws."""
 
     data: float
     mean: float
@@ -353,7 +346,7 @@ class Spread(TypedDict):
 
 
 class Range(TypedDict):
-    """How many entries have a count from low to high: in the data and in the draws."""
+    """How many entries have a count from low to high, in the data and in the draws."""
 
     low: int
     high: int
@@ -364,7 +357,7 @@ class Range(TypedDict):
 
 
 class Check(TypedDict):
-    """The predictive check, once state is "ready"; reason says why it is "unavailable"."""
+    """The predictive check. The state is "computing", "ready", or "unavailable" for a reason."""
 
     state: str
     reason: NotRequired[str]

@@ -1,4 +1,4 @@
-"""Users or items by what somebody types: an id, a name, the beginning or a part of either."""
+"""Look up and search users or items by id or name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,16 +10,16 @@ from dcpf.counts import Ids, Strings, UnknownId
 
 Places = NDArray[np.int64]
 
-# Neither byte is ever part of UTF-8: what is found lies within one entry, and between two letters
+# Neither byte occurs in UTF-8, so a match never spans two entries and never splits a letter
 _ENTRY, _ID = b"\xff", b"\xfe"
-_AT_A_TIME = 2**14  # entries that are spelt at once: other threads get their turn in between
-_LISTED = 10  # ids that a name with several owners is told by
+_AT_A_TIME = 2**14  # entries per step, so that other threads get their turn in between
+_LISTED = 10  # ids that an error names where several items share a name
 
 
 class Directory:
-    """All ids and names in one piece of folded UTF-8, the most important first, so that a search may end early.
+    """An index of all ids and names: one string of case-folded UTF-8, the most important entries first.
 
-    An entry is ENTRY name ID id, or ENTRY id where there are no names.
+    An entry is ENTRY name ID id, or ENTRY id where there are no names. The order lets a search stop early.
     """
 
     def __init__(self, ids: Ids, names: Strings | None, importance: NDArray[Any], what: str) -> None:
@@ -48,12 +48,8 @@ class Directory:
             spelt = [_folded(str(one)) for one in self.ids.at(places)]
             yield spelt, None if self.names is None else [_folded(name) for name in self.names.take(places)]
 
-    def name(self, place: int) -> str:
-        """What to call the one at this place: the name, or else the id."""
-        return (self.names[place] if self.names is not None else "") or str(self.ids[place])
-
     def find(self, typed: int | str) -> int | None:
-        """Where the one stands that has this id, or else this name. A name with several owners is an error."""
+        """The place of this id, or else of this name; None if there is neither. A shared name is an error."""
         place = self.ids.find(typed)
         if place is not None or self.names is None or not isinstance(typed, str) or not typed:
             return place
@@ -64,18 +60,18 @@ class Directory:
         listed = ", ".join(f"{self.ids[one]!r} ({self.names[one]})" for one in owners[:_LISTED])
         more = f" and {len(owners) - _LISTED:,} more" if len(owners) > _LISTED else ""
         raise ValueError(
-            f"{len(owners):,} {self.what}s are called {short(typed)}: {listed}{more}; choose one by its id"
+            f"{len(owners):,} {self.what}s are called {_short(typed)}: {listed}{more}; choose one by its id"
         )
 
     def place(self, typed: int | str) -> int:
-        """Where the one stands that has this id or name, as `find` does; one that is nowhere is an error."""
+        """The place of this id or name. An unknown one is an error."""
         place = self.find(typed)
         if place is None:
-            raise UnknownId(f"unknown {self.what} {short(typed)}; /api/{self.what}s?search= finds what there is")
+            raise UnknownId(f"unknown {self.what} {_short(typed)}; search for it with /api/{self.what}s?search=")
         return place
 
     def _called(self, folded: bytes) -> list[int]:
-        """Who is called so, whatever upper and lower case."""
+        """The places with this case-folded name."""
         wanted = hash(folded)
         low, high = np.searchsorted(self._hashes, wanted), np.searchsorted(self._hashes, wanted, side="right")
         entry = _ENTRY + folded + _ID
@@ -83,7 +79,7 @@ class Directory:
         return [int(self._order[one]) for one in entries if self._text.startswith(entry, int(self._begins[one]))]
 
     def search(self, text: str, limit: int) -> tuple[list[int], bool]:
-        """Places of those whose id or name begins with this text or has it inside, and whether there are more."""
+        """Places whose id or name begins with a text or contains it, in this order, and whether there are more."""
         folded = _folded(text)
         found = dict.fromkeys(self._first(text, folded, limit + 1))
         if len(found) <= limit and folded:
@@ -91,7 +87,7 @@ class Directory:
         return list(found)[:limit], len(found) > limit
 
     def _first(self, text: str, folded: bytes, limit: int) -> Iterator[int]:
-        """The one with exactly this id, and those that begin so."""
+        """The place of exactly this id, and those that begin with the text."""
         exact = self.ids.find(text)
         if exact is not None:
             yield exact
@@ -106,7 +102,7 @@ class Directory:
                 return
 
     def _beginning(self, starts: Places, folded: bytes) -> Places:
-        """Which of the texts at these places begin so. A mark ends the comparison with one that is too short."""
+        """Which of the texts at these positions begin so. The mark after a shorter text ends its comparison."""
         left = np.arange(len(starts))
         for j, byte in enumerate(folded):
             left = left[self._bytes[starts[left] + j] == byte]
@@ -123,14 +119,14 @@ class Directory:
             at = self._text.find(folded, int(self._begins[entry + 1]))
 
 
-def short(typed: object) -> str:
-    """What was typed, in quotes, and not all of it if it is long."""
+def _short(typed: object) -> str:
+    """A quoted id or name, abbreviated if it is long."""
     spelt = repr(typed)
     return spelt if len(spelt) <= 80 else f"{spelt[:60]}...{spelt[-10:]}"
 
 
 def _folded(text: str) -> bytes:
-    """Whatever upper and lower case. Half of a surrogate pair is no text, and is found nowhere."""
+    """Case-folded UTF-8. Half of a surrogate pair is encoded too, and matches nothing."""
     return text.casefold().encode(errors="surrogatepass")
 
 

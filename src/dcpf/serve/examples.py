@@ -1,4 +1,4 @@
-"""An example of every answer, for the description of the API."""
+"""An example of each answer, for the OpenAPI description."""
 
 from typing import Any
 

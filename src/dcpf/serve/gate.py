@@ -1,4 +1,4 @@
-"""What every request passes: a cap, the Host header, the token, the size of the body; headers, metrics and log."""
+"""What every request passes: concurrency limit, Host header, token, size of the body; headers, metrics and log."""
 
 import asyncio
 import hmac
@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import Response
+
 from dcpf.serve.metrics import Metrics
-from dcpf.serve.replies import Reply, failed
+from dcpf.serve.responses import error_response
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -21,6 +23,7 @@ log = logging.getLogger("dcpf.serve")
 
 PROBES = frozenset({"/healthz", "/readyz"})
 LARGEST_BODY = 2**20
+_TOO_LARGE = f"a body may have {LARGEST_BODY:,} bytes at most"
 _LONGEST_WAIT = 10.0  # seconds for a body to arrive
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -40,15 +43,15 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Rules:
-    """Who may ask, and how much at a time."""
+    """Who may ask, and how many requests may run at a time."""
 
-    token: str | None = None  # None: everyone
+    token: str | None = None  # None lets everyone ask
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})
     cap: int = 64
 
 
 class Gate:
-    """The outermost part of the app. Its checks come before anything of a request is looked at further."""
+    """The outermost layer of the app. It checks a request before anything else looks at it."""
 
     def __init__(self, app: App, rules: Rules, metrics: Metrics, routes: frozenset[str]) -> None:
         self._app, self._rules, self._metrics, self._routes = app, rules, metrics, routes
@@ -74,35 +77,38 @@ class Gate:
             await self._answer(scope, receive, sending, path)
         finally:
             self._metrics.in_flight -= not free
-            self._tell(scope, path, status, time.perf_counter() - began)
+            self._record(scope, path, status, time.perf_counter() - began)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
-        refused = self._refused(scope, path)
-        if refused is None:
-            body = await _body(scope, receive)
+        refusal = self._refusal(scope, path)
+        if refusal is None:
+            body = await _read_body(scope, receive)
             if isinstance(body, bytes):
-                await self._app(scope, _again(body, receive), send)
+                await self._app(scope, _replayed(body, receive), send)
                 return
-            refused = body
-        if refused is not None:
-            await _reply(send, refused)
+            refusal = body
+        if refusal is not None:
+            await refusal(scope, receive, send)
 
-    def _refused(self, scope: Scope, path: str) -> Reply | None:
-        """What stands against this request, before its body is read."""
+    def _refusal(self, scope: Scope, path: str) -> Response | None:
+        """Why this request is refused before its body is read, or None."""
         rules, headers = self._rules, dict(scope["headers"])
         if path not in PROBES and self._metrics.in_flight > rules.cap:
-            return failed(503, f"{rules.cap} requests are under way; try again in a second")
+            message = f"{rules.cap} requests are being answered; try again in a second"
+            return error_response(503, message, headers={"retry-after": "1"})
         host = hostname(headers.get(b"host", b"").decode("latin-1"))
         if host not in rules.hosts:
-            return failed(421, "the service is not called so; start it with --allow-host and this name to allow it")
+            message = "the Host header names no allowed host; start dcpf serve with --allow-host to allow this name"
+            return error_response(421, message)
         if rules.token is not None and not is_open(path):
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, b"Bearer " + rules.token.encode()):
-                return failed(401, "give the token that dcpf serve printed: Authorization: Bearer TOKEN")
+                message = "send the token that dcpf serve printed in the header Authorization: Bearer TOKEN"
+                return error_response(401, message, headers={"www-authenticate": "Bearer"})
         return None
 
-    def _tell(self, scope: Scope, path: str, status: int, seconds: float) -> None:
-        """Count and log by route. What is asked for may be secret, and is neither counted nor logged."""
+    def _record(self, scope: Scope, path: str, status: int, seconds: float) -> None:
+        """Count and log by route. Queries and unknown paths may be secret, so they appear nowhere."""
         route = path if path in self._routes else "/static" if path.startswith("/static/") else "other"
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.count(method, route, status, seconds)
@@ -110,7 +116,7 @@ class Gate:
 
 
 def is_open(path: str) -> bool:
-    """Whether a path needs no token: the probes, and the page, which holds nothing of the model."""
+    """Whether a path needs no token: the probes, and the files of the page, which say nothing about the model."""
     return path in PROBES or path == "/" or path.startswith("/static/")
 
 
@@ -122,12 +128,11 @@ def hostname(header: str) -> str:
     return name.partition(":")[0].removesuffix(".")
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes | Reply | None:
-    """The whole body, or why it is not taken; None if the client has gone."""
-    too_large = failed(413, f"a body may have {LARGEST_BODY:,} bytes")
+async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
+    """The whole body, or why it is refused; None if the client has disconnected."""
     length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     if not length.isdigit() or len(length) > 15 or int(length) > LARGEST_BODY:
-        return too_large
+        return _closing(413, _TOO_LARGE)
     pieces, size = [], 0
     try:
         async with asyncio.timeout(_LONGEST_WAIT):
@@ -138,15 +143,15 @@ async def _body(scope: Scope, receive: Receive) -> bytes | Reply | None:
                 pieces.append(message.get("body", b""))
                 size += len(pieces[-1])
                 if size > LARGEST_BODY:
-                    return too_large
+                    return _closing(413, _TOO_LARGE)
                 if not message.get("more_body", False):
                     return b"".join(pieces)
     except TimeoutError:
-        return failed(408, f"the body did not arrive within {_LONGEST_WAIT:.0f} seconds")
+        return _closing(408, f"the body did not arrive within {_LONGEST_WAIT:.0f} seconds")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Give a body that has been read."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that has been read already."""
     given = False
 
     async def receiving() -> Message:
@@ -159,13 +164,6 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return receiving
 
 
-async def _reply(send: Send, reply: Reply) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(reply.body)).encode())]
-    if reply.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if reply.status == 503:
-        headers.append((b"retry-after", b"1"))
-    if reply.status in (408, 413):
-        headers.append((b"connection", b"close"))  # the rest of the body is not read
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+def _closing(status: int, message: str) -> Response:
+    """An error that closes the connection, because the rest of the body is not read."""
+    return error_response(status, message, headers={"connection": "close"})

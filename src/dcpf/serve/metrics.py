@@ -1,16 +1,16 @@
-"""What is counted, in Prometheus' text format."""
+"""Metrics of the service in Prometheus' text format."""
 
 import bisect
 import threading
 from collections import Counter
 
-from dcpf.serve.watching import Current
+from dcpf.serve.served import Current
 
 _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 
 
 class Metrics:
-    """Requests by route and status, how long they took, and how many are under way."""
+    """Requests by route and status, their latency, and how many are in flight."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Metrics:
         self.in_flight = 0
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request has been answered."""
+        """Count an answered request."""
         with self._lock:
             self._requests[method, route, status] += 1
             buckets = self._buckets.setdefault(route, [0] * (len(_BOUNDS) + 1))
@@ -28,7 +28,7 @@ class Metrics:
             self._seconds[route] += seconds  # type: ignore[assignment]
 
     def text(self, current: Current) -> str:
-        """All of it, and the model in use."""
+        """All metrics, and those of the model in use."""
         with self._lock:
             requests, seconds = dict(self._requests), dict(self._seconds)
             buckets = {route: list(numbers) for route, numbers in self._buckets.items()}
@@ -45,16 +45,16 @@ class Metrics:
                 lines.append(f'{name}_bucket{{route="{route}",le="{bound}"}} {below}')
             lines.append(f'{name}_sum{{route="{route}"}} {seconds[route]:.6f}')
             lines.append(f'{name}_count{{route="{route}"}} {below}')
-        loaded = current.loaded
+        served = current.served
         single = (
-            ("dcpf_requests_in_flight", "gauge", "Requests under way.", self.in_flight),
+            ("dcpf_requests_in_flight", "gauge", "Requests in flight.", self.in_flight),
             ("dcpf_model_swaps_total", "counter", "Newer models taken into use.", current.swaps),
             ("dcpf_model_swap_failures_total", "counter", "Model files that could not be used.", current.failures),
             ("dcpf_model_loaded_timestamp_seconds", "gauge", "When the model in use was loaded.",
-             f"{loaded.loaded_at.timestamp():.3f}"),
-            (f'dcpf_model_info{{revision="{loaded.revision}"}}', "gauge", "The model in use.", 1),
+             f"{served.loaded_at.timestamp():.3f}"),
+            (f'dcpf_model_info{{revision="{served.revision}"}}', "gauge", "The model in use.", 1),
         )  # fmt: skip
-        for sample, kind, told, value in single:
+        for sample, kind, help_text, value in single:
             bare = sample.partition("{")[0]
-            lines += [f"# HELP {bare} {told}", f"# TYPE {bare} {kind}", f"{sample} {value}"]
+            lines += [f"# HELP {bare} {help_text}", f"# TYPE {bare} {kind}", f"{sample} {value}"]
         return "\n".join(lines) + "\n"

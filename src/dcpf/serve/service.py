@@ -1,4 +1,4 @@
-"""What the routes share: the model in use, a few threads that ask it, and what is counted."""
+"""What all routes share: the model in use, the threads that ask it, the predictive check and the metrics."""
 
 import asyncio
 import logging
@@ -8,69 +8,71 @@ from typing import Any, Concatenate, ParamSpec
 
 from fastapi import Response
 
-from dcpf.serve.card import card
-from dcpf.serve.checking import Checks
-from dcpf.serve.loaded import Loaded
+from dcpf.counts import UnknownId
+from dcpf.serve.browsing import card
+from dcpf.serve.check import Checks
 from dcpf.serve.metrics import Metrics
-from dcpf.serve.replies import Reply, answered, failed, of_error
-from dcpf.serve.watching import Current
+from dcpf.serve.questions import NoHistory
+from dcpf.serve.responses import error_response, json_response
+from dcpf.serve.served import Current, ServedModel
 
 log = logging.getLogger("dcpf.serve")
 
 P = ParamSpec("P")
+AskModel = Callable[Concatenate[ServedModel, P], Any]
 
 
 class Service:
-    """Asks the model in threads of its own, so that the loop is free to take and refuse requests.
-
-    What is answered sooner than a thread is woken and has called back is answered in the loop.
-    """
+    """Puts questions to the model in threads, so that the event loop stays free to take and refuse requests."""
 
     def __init__(self, current: Current, threads: int) -> None:
         self.current, self.checks, self.metrics = current, Checks(), Metrics()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dcpf-ask")
 
-    async def ask(self, question: Callable[Concatenate[Loaded, P], Any], *args: P.args, **more: P.kwargs) -> Response:
-        """Put a question to the model in use, and answer with JSON, or with what is wrong."""
-        loaded = self.current.loaded
-        reply = await asyncio.get_running_loop().run_in_executor(
-            self._pool, _answer, lambda model: question(model, *args, **more), loaded
-        )
-        return respond(reply, loaded)
+    async def ask(self, question: AskModel[P], *args: P.args, **more: P.kwargs) -> Response:
+        """Put a question to the model in use; the answer, or what is wrong, as JSON."""
+        served = self.current.served
+        ask = asyncio.get_running_loop().run_in_executor
+        return await ask(self._pool, lambda: answer(question, served, *args, **more))
 
-    def ask_briefly(self, question: Callable[[Loaded], Any]) -> Response:
-        """The same for a question of a millisecond or a few, which holds up the loop as long."""
-        loaded = self.current.loaded
-        return respond(_answer(question, loaded), loaded)
+    def ask_briefly(self, question: AskModel[P], *args: P.args, **more: P.kwargs) -> Response:
+        """The same in the event loop, for questions that take no longer than waking a thread."""
+        return answer(question, self.current.served, *args, **more)
 
     def prepare(self) -> None:
-        """Work out what takes long and is asked for by the page, before it is."""
-        self._pool.submit(_prepare, self.current.loaded)
+        """Compute in the background what takes long and the page will ask for."""
+        self._pool.submit(_prepare, self.current.served)
 
     def close(self) -> None:
-        """Answer what was asked, and end."""
+        """Take no more questions. Those under way are answered."""
         self.checks.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def respond(reply: Reply, loaded: Loaded) -> Response:
-    """A reply of the API, which says by which model it was made and is never kept."""
-    headers = {"x-model-revision": loaded.revision, "cache-control": "no-store"}
-    return Response(reply.body, reply.status, headers, "application/json")
-
-
-def _answer(question: Callable[[Loaded], Any], loaded: Loaded) -> Reply:
+def answer(question: AskModel[P], served: ServedModel, *args: P.args, **more: P.kwargs) -> Response:
+    """The response to a question. An error that the client can correct is explained; any other goes to the log."""
     try:
-        return answered(question(loaded))
-    except Exception as error:
-        reply = of_error(error)
-        if reply is None:
-            log.exception("a question could not be answered")
-        return reply or failed(500, "something went wrong; the log of the service has more")
+        response = json_response(question(served, *args, **more))
+    except NoHistory as error:
+        response = error_response(409, str(error))
+    except UnknownId as error:
+        response = error_response(404, str(error), "unknown_id")
+    except (ValueError, TypeError) as error:
+        response = error_response(422, str(error))
+    except Exception:
+        log.exception("a question could not be answered")
+        response = error_response(500, "something went wrong; the log of the service has more")
+    return with_revision(response, served)
 
 
-def _prepare(loaded: Loaded) -> None:
+def with_revision(response: Response, served: ServedModel) -> Response:
+    """A response that says which model it comes from."""
+    response.headers["x-model-revision"] = served.revision
+    return response
+
+
+def _prepare(served: ServedModel) -> None:
     try:
-        _ = card(loaded), loaded.components, loaded.popularity
+        _ = card(served), served.components, served.model.popularity
     except Exception:
         log.exception("the model card could not be made")
