@@ -27,7 +27,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(names["items"]) == 10  # type: ignore[arg-type]
     assert (tmp_path / "model.safetensors").exists()
     ((p, shape),) = re.findall(r"# ShiftedNegativeBinomial\(p=(\d\.\d+)\.\.\., a=(\d\.\d+)\.\.\.\)", README)
-    element = names["model"].element_  # type: ignore[attr-defined]
+    element = names["model"].element  # type: ignore[attr-defined]
     assert (element.p, element.a) == pytest.approx((float(p), float(shape)), abs=0.01)
 
 

@@ -8,7 +8,7 @@ model = dcpf.load("plays.safetensors")
 folder = Path("lists")
 folder.mkdir(exist_ok=True)
 
-users = list(model.users_)
+users = list(model.users)
 size = 100  # in real life 100,000
 for start in range(0, len(users), size):
     lists = model.recommend(users[start : start + size], n=20)

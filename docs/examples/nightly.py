@@ -20,7 +20,7 @@ def refit(file: str) -> None:
         raise SystemExit(f"NDCG@20 of held-out counts is {found:.3f}: the old model stays")
 
     # Then fit to all of them. The same call after a crash goes on from the checkpoint, to the same bits.
-    model = dcpf.load(MODEL) if MODEL.exists() else DCPF(n_components=20, random_state=0)
+    model = DCPF.from_fitted(dcpf.load(MODEL)) if MODEL.exists() else DCPF(n_components=20, random_state=0)
     model.set_params(warm_start=True, checkpoint="checkpoint").fit(counts)
     model.save(MODEL)  # written beside it, flushed, renamed; then the checkpoint is removed
     print(f"{MODEL}: {model.n_iter_} iterations, NDCG@20 {found:.3f}")

@@ -11,7 +11,7 @@ print(f"{model.element_.mean:.2f} plays in a session, P(one) = {model.element_.p
 print(model.element_.marginal_pmf(rate=0.5, largest=3))  # P(0), ..., P(3) where half a session is expected
 
 about = model.describe(n_components=3, n_items=3)
-print(about.meaning, f"{about.excited:.0%} of all sessions are brought by what users have.")
+print(about.meaning, f"{about.excited:.0%} of all sessions come from excitation.")
 for component in about.largest_components:
     print(f"{component.share:.0%} of the factors' sessions:", ", ".join(item.name for item in component.items))
 
@@ -20,8 +20,8 @@ excitation = model.excitation_
 assert excitation is not None
 strength = excitation.strength.tocoo()
 strongest = np.argmax(strength.data)
-item, source = (model.items_[int(place[strongest])] for place in strength.coords)
-print(f"{source} brings {item}: {strength.data[strongest]:.3f}")
+source, item = (model.items_[int(place[strongest])] for place in strength.coords)  # a row for each source
+print(f"{source} excites {item}: {strength.data[strongest]:.3f}")
 
 # How counts are read: 40 plays are not 40 sessions.
 sessions, counts = model.sessions(), model.history_

@@ -10,5 +10,6 @@ users = counts.shape[0]
 model = dcpf.DCPF(n_components=12, random_state=0)
 for part in np.array_split(np.random.default_rng(0).permutation(users), 20):
     model.partial_fit(counts.select(users=part), total_users=users)
+model.refit_parts()  # batches update the factors; excitation is learned once, from all counts
 
 print(model.recommend("Rosa Marshpocket", n=5).to_frame())

@@ -11,7 +11,8 @@ _FIELD = re.compile(r"^    (\w+): (.+?)(?: = .+?)?(?:  # (.+))?$", re.MULTILINE)
 
 
 def _add_fields(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
-    if what != "class" or not dataclasses.is_dataclass(found):
+    listed = "Attributes\n" in (found.__doc__ or "")
+    if what != "class" or listed or not dataclasses.is_dataclass(found):
         return
     own: Any = inspect.get_annotations(cast(type, found))  # and not those of the classes above it
     known = {one.name for one in dataclasses.fields(found)} & set(own)
@@ -21,7 +22,7 @@ def _add_fields(app: Sphinx, what: str, name: str, found: Any, options: Any, lin
         if field in known
     ]
     if told:
-        lines += ["", "Fields:", "", *(line.replace("|", "\\|") for line in told), ""]
+        lines += ["", "Fields:", "", *(re.sub(r"\||_\b", r"\\\g<0>", line) for line in told), ""]
 
 
 def _restore_properties(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
