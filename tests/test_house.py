@@ -53,8 +53,8 @@ def test_public_names_are_there() -> None:
         dcpf.nothing  # noqa: B018
 
 
-# A room is a package directly under dcpf, or a module there. These lists only shrink: the tests fail if an entry is no
-# longer needed. `_bit_generator` is numpy's.
+# A room is a package directly under dcpf, or a module there. These lists only shrink: the tests fail if an entry is
+# no longer needed. `_bit_generator` is numpy's.
 BORROWED_PRIVATE_NAMES = """
 model: _bit_generator
 """

@@ -1,6 +1,7 @@
 """Progress of a fit: the iterations that a callback gets, and the bar in the terminal."""
 
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ class ProgressBar:
         self._shown = shown
         self._bar: Any = None
         self._task: Any = None
+        self._part, self._began = "", 0.0  # a part that has no iterations, and since when it is learned
         self.aside = ""  # more text after each iteration
         self._first: Iteration | None = None  # may include compilation, and is not number 1 after a resume
 
@@ -50,9 +52,9 @@ class ProgressBar:
             self._bar.console.print(line, soft_wrap=True)
 
     def phase(self, part: str) -> None:
-        """Say which part is learned from here on."""
+        """Say which part is learned from here on. The first has its bar already."""
         if self._bar is not None and self._first is not None:
-            self._task = self._bar.add_task(f"learning {part}", total=None)
+            self._task, self._part, self._began = self._bar.add_task(f"learning {part}", total=1), part, monotonic()
 
     def show(self, iteration: Iteration, *, last: bool) -> None:
         """Show the latest iteration."""
@@ -80,6 +82,9 @@ class ProgressBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
+            if error is None and self._part:
+                learned = f"learned {self._part}  {clock(monotonic() - self._began)}"
+                self._bar.update(self._task, completed=1, description=learned)
             self._bar.stop()
 
 
