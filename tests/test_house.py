@@ -127,6 +127,21 @@ def test_a_public_class_name_occurs_once() -> None:
     assert allowed - set(repeated) == set(), "no longer repeated: take it from REPEATED_CLASS_NAMES"
 
 
+def test_options_are_spelt_in_the_room_of_the_command_line_alone() -> None:
+    """Other rooms name parameters; `cli.errors` says what these are called as options."""
+    makes_commands = {"src/dcpf/evaluation/trials.py"}  # parameters as options of `dcpf fit`
+    spelt = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value.strip()[:80]}"
+        for path, room, tree in syntax_trees()
+        if room != "cli" and str(path.relative_to(ROOT)) not in makes_commands
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(r"(?<![\w-])--[a-z]", node.value)
+    ]
+    assert spelt == []
+
+
 def test_borrowed_private_names_are_noticed() -> None:
     """By import, by attribute of a module or an object, and when assigned; `_mine` is of the room itself."""
     tree = ast.parse(

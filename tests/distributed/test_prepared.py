@@ -158,7 +158,7 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_folder_with_other_files_is_never_emptied(files: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years")
-    with pytest.raises(ValueError, match=r"mine holds files other .*thesis\.txt.*--prepared"):
+    with pytest.raises(ValueError, match=r"mine holds files other .*thesis\.txt.*prepared="):
         prepare(str(files), str(tmp_path / "mine"), Here(), {})  # type: ignore[arg-type]
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years"
 
@@ -170,7 +170,7 @@ def test_what_a_fit_here_uses_is_not_removed(files: Path, small_blocks: None) ->
     with scratch_folder(folder, "a" * 32):
         before = folder.names()
         with pytest.raises(
-            ValueError, match=rf"{folder.address}/fit-a{{32}} belongs to a fit that still runs,.*wait.*--prepared"
+            ValueError, match=rf"{folder.address}/fit-a{{32}} belongs to a fit that still runs,.*wait.*prepared="
         ):
             prepared(files)
         assert folder.names() == before
@@ -186,7 +186,7 @@ def test_what_a_fit_elsewhere_may_use_is_not_removed(machine: str | None, files:
     left.write("block", b"much")
     if machine is not None:
         left.write("driver", machine.encode())
-    said = rf"{left.address} belongs to a fit that was killed or .*remove that folder.*--prepared"
+    said = rf"{left.address} belongs to a fit that was killed or .*remove that folder.*prepared="
     with pytest.raises(ValueError, match=said):
         prepared(files)
     assert BlockManifest.read(folder) == first

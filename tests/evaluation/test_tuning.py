@@ -227,7 +227,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(
 
 
 def test_results_of_another_run_are_refused(counts: Counts, tuned: Tuned, journal: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds .* another run: other data; choose another file \(--journal\)"):
+    with pytest.raises(ValueError, match=r"holds .* another run: other data; choose another journal="):
         tune(plays(1), METRIC, TRIALS, journal=journal)
     with pytest.raises(ValueError, match=r"another run: metric 'ndcg@10>0,ndcg@10>2' there, 'mrr@100>0' here"):
         tune(counts, "mrr", TRIALS, journal=journal)

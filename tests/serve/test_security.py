@@ -123,7 +123,7 @@ def test_a_name_that_is_not_ours_is_refused(closed: httpx.Client, path: str, hos
     answer = closed.get(path, headers={"Host": host})
     assert answer.status_code == 421
     assert answer.json()["error"]["kind"] == "wrong_host"
-    assert "--allow-host" in answer.json()["error"]["message"]
+    assert "among its allowed hosts" in answer.json()["error"]["message"]
 
 
 def test_names_of_this_machine_and_those_allowed_are_ours(closed: httpx.Client) -> None:

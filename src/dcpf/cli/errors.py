@@ -6,7 +6,8 @@ import re
 _OPTIONS = {"n_components": "components", "n_neighbors": "neighbors", "random_state": "seed"}
 _PARAMETER = re.compile(
     r"\b(n_components|n_neighbors|neighbor_prior|shape_prior|random_state|max_iter|min_per_\w+|test_fraction"
-    r"|(?:user|item|count)_column|round_counts|skip_bad_lines|(?:history|tol|header)(?==))\b(=True\b|=)?"
+    r"|(?:user|item|count)_column|round_counts|skip_bad_lines|no_token"
+    r"|(?:history|tol|header|journal|restart|whole|prepared|insecure|token|host|port)(?==))\b(=True\b|=)?"
 )
 _NO_VALUE = ("", " ", ",", ";", ")")  # what follows "=" where no value does
 

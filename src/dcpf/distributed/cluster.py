@@ -49,7 +49,8 @@ class DaskCluster:
                 return {address: int(facts["nthreads"]) for address, facts in sorted(known.items())}
             time.sleep(0.1)
         raise TimeoutError(
-            f"the cluster has had no worker for {_PATIENCE:.0f} seconds; start some, then continue with --resume"
+            f"the cluster has had no worker for {_PATIENCE:.0f} seconds; start some, then fit again from the "
+            "checkpoint"
         )
 
     def put(self, value: Any) -> Any:
@@ -139,7 +140,7 @@ def check_secure(address: str, *, insecure: bool) -> None:
     if not here:
         raise ValueError(
             f"the scheduler at {address} is on another host and does not use TLS: anyone who can reach its port can "
-            "run programs on the cluster. Set up TLS (tls://...), or pass insecure=True (--insecure) if you trust "
+            "run programs on the cluster. Set up TLS (tls://...), or pass insecure=True if you trust "
             "everyone on the network"
         )
 

@@ -113,7 +113,7 @@ def check_unused(prepared: Folder) -> None:
         way = "wait until it has ended" if used else "remove that folder if none runs"
         raise ValueError(
             f"{folder.address} belongs to a fit that {state}, and the counts in {prepared.address} that it reads "
-            f"would be replaced; {way}, or name another folder (prepared=, --prepared)"
+            f"would be replaced; {way}, or name another folder with prepared="
         )
 
 

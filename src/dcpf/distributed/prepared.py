@@ -184,7 +184,7 @@ def prepare(
     if foreign:
         raise ValueError(
             f"{prepared} holds files other than prepared counts, such as {foreign[0]!r}, which would be lost; name a "
-            "new or empty folder (prepared=, --prepared)"
+            "new or empty folder with prepared="
         )
     check_unused(folder)
     folder.remove()

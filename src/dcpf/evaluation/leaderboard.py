@@ -202,7 +202,7 @@ def leaderboard(
                     folder / name / f"{competitor}.jsonl",
                     Attempt,
                     _about(one, data, rules),
-                    way_out="choose another folder (-o), or remove it",
+                    way_out="choose another folder, or remove it",
                 )
             )
             for competitor, one in COMPETITORS.items()

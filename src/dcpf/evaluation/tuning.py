@@ -118,7 +118,7 @@ def tune(
     with ExitStack() as stack:
         if journal is None:
             journal = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "trials.jsonl"
-        way_out = "choose another file (--journal), or remove it"
+        way_out = "choose another journal=, or remove it"
         kept = stack.enter_context(Journal(journal, Trial, about, way_out=way_out))
         first, second = (_Bench(counts, objective, seed, again, threads, kept) for again in (False, True))
         finished: list[Trial] = []

@@ -123,7 +123,7 @@ def read(
     """
     data = find(name)
     if whole and (users is not None or items is not None):
-        raise ValueError("whole=True (--whole) keeps all users and items: leave it out, or users and items")
+        raise ValueError("whole=True keeps all users and items: leave it out, or users and items")
     if not isinstance(seed, np.random.Generator):
         whole_number("seed", seed, at_least=0)
     n_users = data.drawn[0] if users is None else whole_number("users", users, at_least=1)

@@ -107,7 +107,7 @@ def reproduce(
     folder = _made(Path(folder))
     about = {"version": dcpf.__version__, **settings.fixed(), "data": describe_data(whole.matrix)["checksum"]}
     runner = JobRunner(train, test, settings, folder / "models", threads)
-    way_out = "choose another folder (-o), or start over (--restart)"
+    way_out = "choose another folder, or start over with restart=True"
     with Journal(folder / JOURNAL, FitRecord, about, way_out=way_out, restart=restart) as journal:
         run, choosing = _Run(runner, journal, watch), list[Job]()
         if settings.choose:

@@ -98,7 +98,7 @@ class Gate:
             return error_response(503, message, headers={"retry-after": "1"})
         host = hostname(headers.get(b"host", b"").decode("latin-1"))
         if host not in rules.hosts:
-            message = "the Host header names no allowed host; start dcpf serve with --allow-host to allow this name"
+            message = "the Host header names no allowed host; restart the service with it among its allowed hosts"
             return error_response(421, message)
         if rules.token is not None and not is_open(path):
             given = headers.get(b"authorization", b"")

@@ -109,11 +109,11 @@ def rules_of(options: ServerOptions) -> Rules:
     token = options.token
     if options.no_token:
         if token is not None:
-            raise ValueError("--token and --no-token exclude each other; give one of them")
+            raise ValueError("token= and no_token=True exclude each other; give one of them")
         if not is_this_machine(options.host):
             raise ValueError(
-                f"--no-token with --host {options.host} would let anyone ask who can reach this machine: "
-                "leave out --no-token, or listen on 127.0.0.1"
+                f"no_token=True with host={options.host} would let anyone ask who can reach this machine: "
+                "leave out no_token=True, or listen on 127.0.0.1"
             )
     elif token is None:
         token = secrets.token_urlsafe(24)
@@ -137,7 +137,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise ValueError(f"--host {host}: {error.strerror or error}") from None
+        raise ValueError(f"host={host}: {error.strerror or error}") from None
     with socket.socket(family, kind, protocol) as listener:
         if os.name == "posix":
             # So that a restart need not wait
@@ -147,8 +147,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             listener.listen(128)
         except OSError as error:
             raise ValueError(
-                f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port, "
-                "or --port 0 for any free one"
+                f"cannot listen on {host} port {port}: {error.strerror or error}; choose another port, "
+                "or port=0 for any free one"
             ) from None
         yield listener
 
