@@ -64,7 +64,7 @@ def main() -> None:
 def _ours(W: Floats, H: Floats, counts: sparse.csr_array, threads: Threads) -> Ranked:
     """Lists from factors as they are: to lay them out, which a model does once, is part of the time."""
     items = Items(ItemSide(H, no_sparse(0, len(H))), W.sum(axis=0, dtype=np.float64))
-    return Rates(UserSide(W, no_sparse(len(W), 0)), items, lambda sums: sums).lists(_N, counts, threads)
+    return Rates(UserSide(W, no_sparse(len(W), 0)), items).lists(_N, counts, threads)
 
 
 def _implicit(W: Floats, H: Floats, counts: sparse.csr_array) -> Callable[[int], NDArray[np.int32]]:

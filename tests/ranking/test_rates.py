@@ -23,7 +23,7 @@ Sparse = tuple[sparse.csr_array, sparse.csr_array]  # X and S
 def rates(W: np.ndarray, H: np.ndarray, both: Sparse | None, weights: np.ndarray | None = None) -> Rates:
     X, S = (no_sparse(len(W), 0), no_sparse(0, len(H))) if both is None else both
     items = Items(ItemSide(H, S), np.ones(H.shape[1]) if weights is None else weights)
-    return Rates(UserSide(W, X), items, lambda sums: sums)
+    return Rates(UserSide(W, X), items)
 
 
 def rank(

@@ -147,4 +147,4 @@ class Fit:
         met = [part.meet(batch, self.element, self._job.threads) for part in self.parts]
         users = joined_users([one.side for one in met], weights)
         items = Items(joined_items([part.items for part in self.parts]), np.zeros(users.W.shape[1]))
-        return Rates(users, items, lambda sums: sums).at(pairs, self._job.threads).astype(np.float32)
+        return Rates(users, items).at(pairs, self._job.threads).astype(np.float32)

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from dcpf.elements import Element
 from dcpf.kernels.threads import Threads
 from dcpf.parts import Met, Part, UserBatch
 from dcpf.ranking.lists import Catalogue
-from dcpf.ranking.rates import Items, Rates, joined_items, joined_users
+from dcpf.ranking.rates import IDENTITY, Items, Link, Rates, joined_items, joined_users
 
 if TYPE_CHECKING:
     import os
@@ -41,11 +41,6 @@ class Facts:
     sessions_per_count: float | None = None  # behind a count of the training data on average
 
 
-def identity(sums: Doubles) -> Doubles:
-    """The link between the sum of the parts and the rate of sessions: they are the same."""
-    return sums
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
     """What a fit has learned. Made by `dcpf.load` and as `DCPF.fitted_`; nothing in it is ever changed.
@@ -66,6 +61,8 @@ class FittedModel:
         The training counts; None if the model was saved without them.
     facts : Facts
         What the training data and the parameters of the fit were.
+    link : Link
+        What makes the sum of the parts a rate.
     """
 
     element: Element
@@ -75,7 +72,8 @@ class FittedModel:
     items: Ids
     names: Strings | None
     history: sparse.csr_array | None
-    facts: Facts = field(repr=False)
+    facts: Facts
+    link: Link = IDENTITY
 
     # -- what it consists of -----------------------------------------------------------------------------
 
@@ -107,12 +105,12 @@ class FittedModel:
 
     def rates(self, met: Sequence[Met]) -> Rates:
         """The rates of sessions of these users with all items."""
-        return Rates(joined_users([one.side for one in met], self.weights), self.item_side, identity)
+        return Rates(joined_users([one.side for one in met], self.weights), self.item_side, self.link)
 
     def session_rates(self, met: Sequence[Met]) -> Rates:
         """The rates that tell how many sessions stand behind counts: with exp(E[log w]) for w, as in q(n)."""
         users = joined_users([one.session_side for one in met], self.weights)
-        return Rates(users, self.session_item_side, identity)
+        return Rates(users, self.session_item_side, self.link)
 
     @cached_property
     def item_side(self) -> Items:

@@ -21,10 +21,11 @@ from dcpf.counts import Ids, Strings
 from dcpf.elements import Element, Totals
 from dcpf.inference.gammas import GammaPosterior
 from dcpf.model.fitted import Facts, FittedModel
+from dcpf.ranking.rates import Link
 
 Arrays = dict[str, NDArray[Any]]
 
-_CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Facts, FittedModel, GammaPosterior, Totals)}
+_CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Facts, FittedModel, GammaPosterior, Link, Totals)}
 
 
 def register(kind: type[Any]) -> type[Any]:

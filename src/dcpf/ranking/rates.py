@@ -7,7 +7,7 @@ the same order, to the same bits, and does not look at most items when it ranks.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -150,12 +150,27 @@ class Items:
 
 
 @dataclass(frozen=True)
+class Link:
+    """What makes the sum of the parts a rate of sessions: today they are the same.
+
+    Whatever it becomes, it grows with the sum of a user, so it never changes the order of a list.
+    """
+
+    def __call__(self, sums: Doubles) -> Doubles:
+        """The rates."""
+        return sums
+
+
+IDENTITY = Link()
+
+
+@dataclass(frozen=True)
 class Rates:
     """The rates of some users: sums of the parts, and the link that makes them rates."""
 
     users: UserSide
     items: Items
-    link: Callable[[Doubles], Doubles]  # grows with the sum, so it never changes the order of a list
+    link: Link = IDENTITY
 
     def __len__(self) -> int:
         return len(self.users.W)
