@@ -75,6 +75,13 @@ def no_sparse(rows: int, columns: int) -> "sparse.csr_array[Any, tuple[int, int]
     return sparse.csr_array((none.astype(np.float32), none, np.zeros(rows + 1, np.int32)), shape=(rows, columns))
 
 
+def pairs_of(users: Positions, items: Positions, shape: tuple[int, int]) -> tuple[sparse.csr_array, Positions]:
+    """A matrix with an entry for each of these pairs, user by user, and which pair each entry is."""
+    order = np.argsort(users, kind="stable")
+    indptr = np.searchsorted(users[order], np.arange(shape[0] + 1))
+    return sparse.csr_array((np.ones(len(order), dtype=np.int8), items[order], indptr), shape=shape), order
+
+
 def _times(values: Floats, weight: float) -> Floats:
     return values if weight == 1.0 else (values * weight).astype(values.dtype)
 
