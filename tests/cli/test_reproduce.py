@@ -126,7 +126,7 @@ def test_other_settings_need_another_folder_or_a_restart(plays: Path, here: Path
     changed = ("reproduce", plays, *LEAN, "--no-figures", "-o", "out", "--alpha", "0.5")
     result = run(*changed)
     assert result.exit_code == 2
-    assert "alpha 0.3 there, 0.5 here; choose another folder (-o), or start over (--restart)" in result.stderr
+    assert "alpha 0.3 there, 0.5 here; choose another folder, or start over with --restart" in result.stderr
     assert run(*changed, "--restart").exit_code == 0
 
 

@@ -1,9 +1,11 @@
 """A model with excitation: every answer is the sum of its parts, and the parts are those of dense formulas."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import dcpf
 from dcpf.counts import Counts
@@ -11,7 +13,8 @@ from dcpf.elements import Logarithmic, names
 from dcpf.evaluation import evaluate, log_likelihood
 from dcpf.evaluation.predictive import predictive_check
 from dcpf.model.fit import SHARE
-from dcpf.parts.excitation import x_of
+from dcpf.parts.excitation import Excitation, MetExcitation, x_of
+from dcpf.ranking.rates import UserSide
 from dcpf.simulation import draw_counts, draw_excited
 
 pytestmark = pytest.mark.quick
@@ -144,6 +147,20 @@ def test_pairs_have_the_variance_of_both_parts() -> None:
     of_excitation = x[sources] ** 2 * strength * (less / (less @ mass / mass.sum()) / rate)[sources]
     assert of_excitation.sum() > 0.0
     assert found.variance[0] == pytest.approx(SHARE**2 * alone.variance[0] + of_excitation.sum(), rel=1e-5)
+
+
+def test_variances_of_many_users_take_no_longer_than_their_rates() -> None:
+    size, users = 3000, 3000
+    rng = np.random.default_rng(0)
+    strength = sparse.random_array((size, size), density=0.1, rng=rng, dtype=np.float32, format="csr")
+    part = Excitation(strength, np.ones(size), 1.0, 1.0)
+    met = MetExcitation(part, UserSide(np.empty((users, 0), np.float32), sparse.eye_array(users, size, format="csr")))
+    pairs = rng.permutation(users), rng.integers(size, size=users)
+    met.variance(pairs[0][:9], pairs[1][:9])  # compiles
+    began = time.perf_counter()
+    found = met.variance(*pairs)
+    assert time.perf_counter() - began < 2.0
+    np.testing.assert_allclose(found, np.asarray(strength[pairs], np.float64).ravel() / 2.0, rtol=1e-6, atol=1e-30)
 
 
 def test_an_explanation_adds_up_and_names_what_excites() -> None:
@@ -362,3 +379,12 @@ def test_what_goes_together_without_factors_to_tell_is_found() -> None:
     strongest = excitation.strength.toarray().argmax(axis=0)
     np.testing.assert_array_equal(strongest, np.arange(20) ^ 1)
     assert next(iter(model.recommend(history={4: 1}, n=1)))[0] == 5
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_item_that_nobody_had_explains_nothing_where_priors_are_tiny() -> None:
+    for neighbors in (0, 6):
+        model = fitted(n_neighbors=neighbors, shape_prior=0.001)
+        found = model.explain(None, "i03", history={"i07": 2, "i01": 1})
+        assert found.prior + found.parts.sum() == pytest.approx(found.score, rel=1e-5)
+        assert found.parts[found.items.tolist().index(7)] == 0.0

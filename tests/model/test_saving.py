@@ -75,6 +75,16 @@ def test_training_counts_can_be_left_out(tmp_path: Path) -> None:
         lean.recommend("u03")
     assert len(next(iter(lean.recommend("u03", n=15, exclude_seen=False)))) == 15
     assert lean.recommend("u03", n=3, history=Counts.from_matrix([[1]], ["u03"], ["Lied 3 ♪"])) is not None
+    brought = Counts.from_matrix([[1]], ["new"], ["Lied 3 ♪"])  # one user is known, the other brings a history
+    both, _ = lean.recommend(["u03", "new"], n=5, history=brought, exclude_seen=False)
+    for user, items in zip(("u03", "new"), both, strict=True):
+        alone, _ = lean.recommend(user, n=5, history=brought if user == "new" else None, exclude_seen=False)
+        assert items.tolist() == alone.tolist()
+    item = lean.items[0]
+    pairs = lean.predict_pairs(["new", "u03"], [item, item], history=brought)
+    assert pairs.sessions[1] == lean.predict_pairs("u03", item).sessions[0]
+    with pytest.raises(ValueError, match="exclude_seen=False"):
+        lean.recommend(["u03", "new"], history=brought)
     path.unlink()
     lean.save(path)
     assert dcpf.load(path).history is None

@@ -1,5 +1,7 @@
 """Rates are W H' + X S: lists, pairs and totals by compiled code and by numpy, to the bit, and by brute force."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from scipy import sparse
 
 from dcpf.kernels.ranking import WIDTH
 from dcpf.kernels.threads import Threads
-from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, no_sparse, scores
+from dcpf.ranking.rates import Items, ItemSide, Ranked, Rates, UserSide, joined_users, no_sparse, scores
 
 pytestmark = pytest.mark.quick
 
@@ -268,3 +270,21 @@ def test_whatever_the_factors_are_like(columns: int, n: int, shape: float, seed:
     excluded = sparse.csr_array((rng.random((3, columns)) < 0.3).astype(np.int64))
     with Threads(1) as threads:
         assert lists(rank(W, H, n, excluded, threads)) == by_sorting(W, H, n, excluded)
+
+
+def test_many_users_are_not_copied_more_often_than_needed() -> None:
+    W = np.random.default_rng(0).random((200_000, 16), dtype=np.float32)
+    asked = rates(W, np.ones((3, 16), np.float32), None)
+    assert len(asked.items.totals) == 2
+    tracemalloc.start()
+    try:
+        totals = asked.by_user()
+        assert tracemalloc.get_traced_memory()[1] < 0.75 * W.nbytes  # float64 takes twice its bytes
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        joined = joined_users([asked.users, asked.users._replace(W=W[:, :0])], (0.5, 0.5))
+        assert tracemalloc.get_traced_memory()[1] - before < 1.25 * W.nbytes
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(totals, 3.0 * W.sum(axis=1, dtype=np.float64))
+    np.testing.assert_array_equal(joined.W, W / 2.0)

@@ -16,6 +16,7 @@ from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import everyone
 from dcpf.ranking.lists import largest
+from dcpf.ranking.rates import weighted_sums
 from dcpf.text import shape_words
 
 Doubles = NDArray[np.float64]
@@ -153,7 +154,7 @@ def _activity(model: FittedModel) -> Doubles:
     """The expected sessions of each user with all items: by the factors alone where histories are not kept."""
     if model.history is None:
         factors = model.part("factors")
-        return np.asarray(factors.user_means @ factors.item_sums)
+        return weighted_sums(factors.user_means, factors.item_sums)
     with Threads(1) as threads:
         return model.rates(model.meet(everyone(model).batch, threads)).by_user()
 

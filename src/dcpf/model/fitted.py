@@ -16,7 +16,7 @@ from dcpf.elements import Element
 from dcpf.kernels.threads import Threads
 from dcpf.parts import Met, Part, UserBatch
 from dcpf.ranking.lists import Catalogue
-from dcpf.ranking.rates import IDENTITY, Items, Link, Rates, joined_items, joined_users
+from dcpf.ranking.rates import IDENTITY, Items, Link, Rates, joined_items, joined_users, weighted_sums
 
 if TYPE_CHECKING:
     import os
@@ -135,7 +135,7 @@ class FittedModel:
     def popularity(self) -> Doubles:
         """The expected sessions of each item with all users of the fit."""
         (dense, sparse_totals), side = self._totals, self.item_side
-        return np.asarray(side.H.astype(np.float64) @ dense + side.S.T @ sparse_totals)
+        return np.asarray(weighted_sums(side.H, dense) + side.S.T @ sparse_totals)
 
     @cached_property
     def sessions_by_part(self) -> dict[str, float]:

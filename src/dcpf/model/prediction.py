@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import gammaincinv
 
 from dcpf.counts import Id
@@ -14,6 +13,7 @@ from dcpf.kernels.threads import Threads
 from dcpf.model.fitted import FittedModel
 from dcpf.model.users import Asked, ask, is_one, one_or_several
 from dcpf.ranking.lists import Catalogue, frame_of, meanings, table_html, table_text
+from dcpf.ranking.rates import pairs_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,10 +99,7 @@ def predict_pairs(model: FittedModel, users: Any, items: Any, history: Any, n_jo
 
 def predict(model: FittedModel, asked: Asked, rows: Positions, places: Positions, n_jobs: int | None) -> Predictions:
     """What to expect of pairs: `rows` are users of the question, `places` the item of each."""
-    order = np.argsort(rows, kind="stable")
-    indptr = np.searchsorted(rows[order], np.arange(len(asked.batch) + 1))
-    pattern = (np.ones(len(places), dtype=np.int8), places[order], indptr)
-    pairs = sparse.csr_array(pattern, shape=(len(asked.batch), len(model.items)))
+    pairs, order = pairs_of(rows, places, (len(asked.batch), len(model.items)))
     sessions, variance = np.empty(len(places)), np.zeros(len(places))
     with Threads(n_jobs if len(asked.batch) > 1 else 1) as threads:
         met = model.meet(asked.batch, threads)

@@ -50,7 +50,9 @@ def ask(model: FittedModel, users: Any, history: Any, *, popular: bool = False) 
     if users is None and isinstance(history, Mapping):
         ids = [None]
     rows = np.where(in_fresh >= 0, -1, in_model)
-    batch = UserBatch(rows, in_fresh >= 0, _histories(model, rows, fresh, in_fresh))
+    given, histories = in_fresh >= 0, _histories(model, rows, fresh, in_fresh)
+    brought = fresh.matrix[in_fresh[given]] if histories is None and fresh is not None else None
+    batch = UserBatch(rows, given, histories, brought)
     return Asked(ids, batch, None if fresh is None else fresh.users)
 
 
@@ -186,8 +188,6 @@ def _histories(
     given = np.zeros(len(rows), dtype=bool) if in_fresh is None else in_fresh >= 0
     known = rows >= 0
     if known.any() and model.history is None:
-        if given.any():
-            raise ValueError(no_history(model))
         return None
     if known.all() and model.history is not None:
         return rows_of(model.history, rows)

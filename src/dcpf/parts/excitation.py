@@ -24,7 +24,7 @@ from dcpf.inference.settings import FitSettings
 from dcpf.kernels import Csr
 from dcpf.kernels.threads import Threads
 from dcpf.parts.part import Learning, Met, NewRows, Part, UserBatch
-from dcpf.ranking.rates import ItemSide, UserSide, no_sparse
+from dcpf.ranking.rates import Items, ItemSide, Rates, UserSide, no_sparse, pairs_of
 
 if TYPE_CHECKING:
     from dcpf.kernels.posterior import PosteriorTable
@@ -163,12 +163,12 @@ class MetExcitation(Met):
         """sum_j x_uj^2 d_j s_ji / (m_j + mass_j), nearly the variance under the posterior of s."""
         part = self.part
         by_source = part.discounts / (part.prior_weights + part.mass)
-        X = self.side.X.astype(np.float64)
-        X.data = X.data**2 * by_source[X.indices]
-        found = np.empty(len(users))
-        for user in np.unique(users):
-            here = users == user
-            found[here] = (X[[user]] @ part.strength[:, items[here]]).toarray()[0]
+        W, X = self.side
+        squares = X.data.astype(np.float64) ** 2 * by_source[X.indices]
+        side = UserSide(W, sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape))
+        (pairs, order), found = pairs_of(users, items, X.shape), np.empty(len(users))
+        with Threads(1) as threads:
+            found[order] = Rates(side, Items(part.items, np.empty(0)), lambda sums: sums).at(pairs, threads)
         return found
 
 

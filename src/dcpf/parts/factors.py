@@ -96,12 +96,13 @@ class Factors(Part):
         known = self.W[np.maximum(batch.rows, 0)]
         shape, rate = np.array(known.shape), known.rate
         given = batch.given.copy()
-        if batch.history is not None and given.any():
-            given[given] = np.diff(batch.history.indptr)[given] > 0
         if given.any():
-            assert batch.history is not None
-            folded = self.fold_in(sparse.csr_array(batch.history[given]), element, threads)
-            shape[given], rate[given] = folded.shape, folded.rate
+            histories = batch.given_histories
+            some = np.diff(histories.indptr) > 0
+            given[given] = some
+            if some.any():
+                folded = self.fold_in(sparse.csr_array(histories[some]), element, threads)
+                shape[given], rate[given] = folded.shape, folded.rate
         lost = ~given & ((batch.rows < 0) | batch.given)
         if lost.any():
             rate[lost] = self.typical_rates[0] + self.W.column_rate
@@ -212,7 +213,8 @@ class MetFactors(Met):
         products = self.side.W[user].astype(np.float64) * self.part.items.H[item].astype(np.float64)
         beyond_prior = 1.0 - self.part.shape_prior[0] / self.shape[user].astype(np.float64)
         geometric = self.session_side.W[user].astype(np.float64) * self.part.H[history].geometric_mean
-        shares = geometric * (sessions / geometric.sum(axis=1))[:, None]
+        rates = geometric.sum(axis=1)  # 0 where all are too small for a float
+        shares = geometric * np.divide(sessions, rates, out=np.zeros_like(rates), where=rates > 0.0)[:, None]
         total = shares.sum(axis=0)
         weight = np.divide(beyond_prior * products, total, out=np.zeros_like(total), where=total > 0.0)
         by_history = shares @ weight

@@ -36,9 +36,18 @@ class UserBatch:
     rows: Positions  # where each stands in the model, -1 if it is unknown
     given: NDArray[np.bool_]  # who brings a history, in place of what the model knows
     history: sparse.csr_array | None  # what each user has; None if the model was saved without its counts
+    brought: sparse.csr_array | None = None  # in its place then: a row for each user who brings a history
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def given_histories(self) -> sparse.csr_array:
+        """A row for each user who brings a history."""
+        if self.history is not None:
+            return sparse.csr_array(self.history[self.given])
+        assert self.brought is not None
+        return self.brought
 
     @property
     def is_everyone(self) -> bool:

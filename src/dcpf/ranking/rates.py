@@ -75,8 +75,21 @@ def no_sparse(rows: int, columns: int) -> "sparse.csr_array[Any, tuple[int, int]
     return sparse.csr_array((none.astype(np.float32), none, np.zeros(rows + 1, np.int32)), shape=(rows, columns))
 
 
+def weighted_sums(rows: Floats, weights: Doubles) -> Doubles:
+    """Equivalent to rows @ weights in float64, without a copy of all rows in float64."""
+    pieces = (rows[start : start + _AT_A_TIME] @ weights for start in range(0, len(rows), _AT_A_TIME))
+    return np.concatenate([np.empty(0), *pieces])
+
+
+def pairs_of(users: Positions, items: Positions, shape: tuple[int, int]) -> tuple[sparse.csr_array, Positions]:
+    """A matrix with an entry for each of these pairs, user by user, and which pair each entry is."""
+    order = np.argsort(users, kind="stable")
+    indptr = np.searchsorted(users[order], np.arange(shape[0] + 1))
+    return sparse.csr_array((np.ones(len(order), dtype=np.int8), items[order], indptr), shape=shape), order
+
+
 def _times(values: Floats, weight: float) -> Floats:
-    return values if weight == 1.0 else (values * weight).astype(values.dtype)
+    return values if weight == 1.0 else (values * weight).astype(values.dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -215,7 +228,7 @@ class Rates:
     def by_user(self) -> Doubles:
         """The sum of each user's rates over all items."""
         dense, sparse_sums = self.items.totals
-        return np.asarray(self.link(self.users.W @ dense + self.users.X @ sparse_sums))
+        return np.asarray(self.link(weighted_sums(self.users.W, dense) + self.users.X @ sparse_sums))
 
     def _of_one(self, row: int, items: NDArray[np.integer] | None = None) -> Doubles:
         """The sums of one user with some items, or with all."""
