@@ -213,5 +213,5 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(
     before = sorted(kept.iterdir())
     result = run(*command, "--resume")
     assert result.exit_code == 2
-    assert f"remove {kept} to begin anew" in result.stderr.splitlines()[-1]
+    assert f"remove {kept} to start afresh" in result.stderr.splitlines()[-1]
     assert sorted(kept.iterdir()) == before

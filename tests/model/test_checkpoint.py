@@ -429,10 +429,10 @@ def test_a_closed_folder_is_an_error_before_the_fit_and_the_checkpoint_stays() -
         folder = Path(name) / "checkpoint"
         fit(folder, stop_after=7)
         folder.chmod(0o555)
-        assert f"nothing may be written to the folder {folder}; choose another one" in limited(folder, "closed")
+        assert f"you may not write to the folder {folder}; choose another one" in limited(folder, "closed")
         Path(name).chmod(0o555)  # closed to its owner, too, who runs this unless it is the superuser
         new = Path(name) / "new"
-        assert f"{new}: nothing may be written to the folder {name}; choose another one" in limited(new, "closed")
+        assert f"{new}: you may not write to the folder {name}; choose another one" in limited(new, "closed")
         Path(name).chmod(0o755)
         folder.chmod(0o755)
         assert fit(folder).bounds_.tobytes() == fit().bounds_.tobytes()
