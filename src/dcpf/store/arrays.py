@@ -170,7 +170,7 @@ def _checked_document(table: Table, text: str | None) -> dict[str, Any]:
     if text is None:
         raise _foreign("it is a safetensors file of another program")
     try:
-        document = json.loads(text)
+        document: dict[str, Any] = json.loads(text)
         sealed = document.pop("seal", None) == seal(table, document)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise _damaged("its metadata is not a JSON object") from None
