@@ -83,7 +83,7 @@ def test_a_signal_stops_after_the_iteration_and_the_same_command_goes_on(
     assert "add --resume to continue it, or remove" in refused(*command)
     result = run(*command, "--resume")
     assert result.exit_code == 0, result.stderr
-    assert f"goes on from the checkpoint in {kept}, after iteration {done}" in result.stderr
+    assert f"resumes from the checkpoint in {kept}, after iteration {done}" in result.stderr
     assert (tmp_path / "m").read_bytes() == undisturbed
     assert [one.name for one in tmp_path.iterdir()] == ["m"]
 
@@ -213,5 +213,5 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(
     before = sorted(kept.iterdir())
     result = run(*command, "--resume")
     assert result.exit_code == 2
-    assert f"remove {kept} to begin anew" in result.stderr.splitlines()[-1]
+    assert f"remove {kept} to start afresh" in result.stderr.splitlines()[-1]
     assert sorted(kept.iterdir()) == before

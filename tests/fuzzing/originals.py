@@ -14,9 +14,8 @@ from backports import zstd
 from tests.fuzzing.mutations import damaged
 
 import dcpf
-from dcpf import store
 from dcpf.counts import Counts
-from dcpf.store.header import plain_json, seal
+from dcpf.store.arrays import CODES, DTYPES, plain_json, seal
 
 gzipped = functools.partial(gzip.compress, mtime=0)  # the time is no part of a seed
 _ROWS = [
@@ -107,12 +106,12 @@ def forged_model(random: Random) -> bytes:
     body, arrays = data[8 + length :], {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        dtype = store.header.DTYPES[entry["dtype"]]
+        dtype = DTYPES[entry["dtype"]]
         arrays[name] = np.frombuffer(body[begin:end], dtype).reshape(entry["shape"])
     for _ in range(random.choice((1, 1, 2))):
         if random.random() < 0.6:
             name = random.choice(list(arrays))
-            types = tuple(dtype.str for dtype in store.header.CODES)
+            types = tuple(dtype.str for dtype in CODES)
             arrays[name] = np.ascontiguousarray(_changed(arrays[name], random, types))
             if random.random() < 0.1:
                 del arrays[name]
@@ -124,7 +123,7 @@ def forged_model(random: Random) -> bytes:
 def sealed(arrays: dict[str, np.ndarray], document: dict[str, Any]) -> bytes:
     """The bytes of a file with these arrays, whatever they are, and with the right seal."""
     header, body = {}, b""
-    table = {name: (store.header.CODES[array.dtype], array.shape) for name, array in arrays.items()}
+    table = {name: (CODES[array.dtype], array.shape) for name, array in arrays.items()}
     for name, array in arrays.items():
         place = [len(body), len(body) + array.nbytes]
         header[name] = {"dtype": table[name][0], "shape": list(array.shape), "data_offsets": place}

@@ -233,6 +233,23 @@ def test_a_minute_is_enough_for_a_checkpoint(tmp_path: Path, folder: Path, monke
     assert numbers_written(monkeypatch, iterations) == [3, 6]
 
 
+def test_iterations_are_counted_for_each_part(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last position of a part is written even if the part before it ended after as many iterations."""
+    fit(folder, stop_after=3)
+    position = unpacked(folder)
+
+    def two_parts() -> None:
+        with Checkpoint(tmp_path / "new") as kept:
+            for kind in ("first", "second"):
+                for number in range(1, 13):
+                    reached = replace(position, kind=kind, bounds=np.zeros(number))
+                    kept.keep(reached, ended=True if number == 12 else None)
+                kept.keep(reached, ended=True)
+
+    assert numbers_written(monkeypatch, two_parts) == [10, 12, 10, 12]
+    assert unpacked(tmp_path / "new").kind == "second"
+
+
 def test_without_a_checkpoint_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert numbers_written(monkeypatch, fit) == []
@@ -367,7 +384,7 @@ def test_a_checkpoint_that_lacks_something_is_refused(folder: Path) -> None:
     for lost in ("state.W.shape", "bounds"):
         store.write(3, {name: array for name, array in arrays.items() if name != lost}, meta)
         with pytest.raises(
-            dcpf.ModelFormatError, match=f"holds no whole checkpoint of a fit .*{lost}.*to begin anew"
+            dcpf.ModelFormatError, match=f"holds no whole checkpoint of a fit .*{lost}.*to start afresh"
         ):
             fit(folder)
     for lost in ("facts", "position", "ended"):
@@ -429,10 +446,10 @@ def test_a_closed_folder_is_an_error_before_the_fit_and_the_checkpoint_stays() -
         folder = Path(name) / "checkpoint"
         fit(folder, stop_after=7)
         folder.chmod(0o555)
-        assert f"nothing may be written to the folder {folder}; choose another one" in limited(folder, "closed")
+        assert f"you may not write to the folder {folder}; choose another one" in limited(folder, "closed")
         Path(name).chmod(0o555)  # closed to its owner, too, who runs this unless it is the superuser
         new = Path(name) / "new"
-        assert f"{new}: nothing may be written to the folder {name}; choose another one" in limited(new, "closed")
+        assert f"{new}: you may not write to the folder {name}; choose another one" in limited(new, "closed")
         Path(name).chmod(0o755)
         folder.chmod(0o755)
         assert fit(folder).bounds_.tobytes() == fit().bounds_.tobytes()

@@ -30,7 +30,7 @@ from dcpf.parts import Learning
 from dcpf.progress import ProgressBar
 from dcpf.readers.names import read_names
 from dcpf.readers.read import with_names
-from dcpf.store.checkpoint import MORE
+from dcpf.store.checkpoints import MORE
 from dcpf.text import plural, shape_words
 
 Address = str | os.PathLike[str]

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from dcpf.distributed.storage import Folder
@@ -46,8 +45,8 @@ class ClusterCheckpoint:
             self.position = self._loaded(checkpoint.position, self._last)
 
     def keep(self, position: Position, *, ended: bool | None = None) -> None:
-        """Keep the position if it is time to, and in any case if it is told whether the fit has ended with it."""
-        if ended is None and not self._checkpoint.due(position.number):
+        """See `Checkpoint.keep`."""
+        if not self._checkpoint.is_due(position, ended):
             return
         if ended and not self._checkpoint.is_kept:
             return  # nobody will resume from here
@@ -62,14 +61,12 @@ class ClusterCheckpoint:
         self._checkpoint.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._blocks.end()
-        self._checkpoint.__exit__(kind, error, trace)
+        self._checkpoint.__exit__()
 
     def _folder(self, position: Position) -> Folder:
-        return self._base / f"{position.number:06}"
+        return self._base / f"{position.kind}-{position.number:06}"
 
     def _loaded(self, position: Position, folder: Folder) -> Position:
         """The position with the q(W) that the workers will read."""

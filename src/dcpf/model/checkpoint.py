@@ -1,4 +1,4 @@
-"""Checkpoints of a fit: where it has arrived, when that is written, and what must agree to go on from there."""
+"""Checkpoints of a fit: what they hold, when they are written, and what must agree to resume."""
 
 import contextlib
 import hashlib
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +21,7 @@ from dcpf.text import shape_words
 
 EVERY_ITERATIONS, EVERY_SECONDS = 10, 60.0
 
-# What may be another on the way: it decides when a fit ends and what it tells, not where it goes.
-_FREE = ("max_iter", "tol")
+_MAY_CHANGE = ("max_iter", "tol")  # on resuming: they decide when a fit ends, not where it goes
 _OF_THE_RUN = ("n_jobs", "verbose", "callback", "checkpoint", "warm_start")
 
 
@@ -33,12 +31,12 @@ class Position:
 
     kind: str  # the part that is being learned
     state: Any  # of learning it
-    bounds: NDArray[np.float64]  # after each iteration so far
+    bounds: NDArray[np.float64]  # after each of its iterations so far
     parts: tuple[Part, ...] = ()  # learned before
 
     @property
     def number(self) -> int:
-        """How many iterations were made."""
+        """How many iterations this part has had."""
         return len(self.bounds)
 
 
@@ -51,90 +49,83 @@ class CheckpointMismatchError(ValueError):
 
 
 class Checkpoint:
-    """The checkpoint of one fit: found before it begins, written while it runs. Without a path, nothing happens.
+    """The checkpoint of one fit: read before the fit begins, written while it runs. Without a path, nothing happens.
 
-    It is made before the fit, and refuses then what the fit cannot go on from. `keep` needs it to be entered.
+    Creating one raises an error if the fit cannot resume from what the folder holds. Enter it before you call `keep`.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str] | None,
-        facts: Callable[[], Mapping[str, Any]] = dict,
+        facts: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = None if path is None else CheckpointFolder(path)
-        self._clock = clock
-        self._opened: Any = None
-        self._written, self._ended, self._time = 0, False, clock()
-        self.position: Any = None  # to go on from: a Position, or one of another kind
+        self._facts, self._clock = dict(facts or {}), clock
+        self._opened = contextlib.ExitStack()
+        self._written, self._time = ("", 0, False), clock()  # kind, number, and whether the fit had ended
+        self.position: Position | None = None  # to resume from
         if self._folder is not None:
-            self._facts = dict(facts())
             self._folder.check()
             self._find(self._folder)
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], data: Mapping[str, Any]) -> Self:
-        """The one that the parameters of a model ask for, when it is fitted to counts described by `data`."""
-        found = cls(parameters["checkpoint"], lambda: facts_of(parameters, data))
-        found.check_not_beyond(parameters["max_iter"])
-        return found
-
-    def check_not_beyond(self, max_iter: int) -> None:
-        """Refuse to go on from more iterations than are to be made."""
-        if self._folder is not None and self._written > max_iter:
+        """The checkpoint that the parameters of a model ask for, when it is fitted to counts described by `data`."""
+        path, max_iter = parameters["checkpoint"], parameters["max_iter"]
+        checkpoint = cls(path, None if path is None else facts_of(parameters, data))
+        if checkpoint.position is not None and checkpoint.position.number > max_iter:
             raise ValueError(
-                f"the checkpoint in {self._folder.path} has made {self._written} iterations already, but max_iter is "
-                f"{max_iter}; raise it, or remove the checkpoint to begin anew"
+                f"the checkpoint in {path} has made {checkpoint.position.number} iterations already, but max_iter is "
+                f"{max_iter}; raise it, or remove the checkpoint to start afresh"
             )
+        return checkpoint
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be told when the fit begins."""
+        """What to tell the user when the fit begins."""
         if self._folder is None or self.position is None:
             return ()
-        return (f"goes on from the checkpoint in {self._folder.path}, after iteration {self.position.number}",)
+        return (f"resumes from the checkpoint in {self._folder.path}, after iteration {self.position.number}",)
 
     @property
     def is_kept(self) -> bool:
         """Whether there is a folder for it."""
         return self._folder is not None
 
-    def due(self, number: int) -> bool:
-        """Whether it is time to write what was reached after so many iterations."""
-        late = self._clock() - self._time >= EVERY_SECONDS
-        return number - self._written >= EVERY_ITERATIONS or late
+    def is_due(self, position: Position, ended: bool | None = None) -> bool:
+        """Whether to write this position: see `keep`."""
+        kind, number, _ = self._written
+        if ended is not None:
+            return (position.kind, position.number, ended) != self._written
+        since = position.number - number if position.kind == kind else position.number
+        return since >= EVERY_ITERATIONS or self._clock() - self._time >= EVERY_SECONDS
 
-    def keep(self, position: Any, *, ended: bool | None = None) -> None:
-        """Write the position when it is time to, and in any case if it is told whether the fit has ended with it."""
-        if ended is None and not self.due(position.number):
+    def keep(self, position: Position, *, ended: bool | None = None) -> None:
+        """Write the position if enough iterations or seconds have passed.
+
+        With `ended`, which tells whether the fit ended there, it is written unless that was done already.
+        """
+        if not self.is_due(position, ended):
             return
-        if self._folder is None:
-            self._written, self._time = position.number, self._clock()
-            return
-        ended = bool(ended)
-        if (position.number, ended) == (self._written, self._ended):
-            return
-        arrays, tree = pack(position)
-        meta = {"facts": self._facts, "position": tree, "ended": ended}
-        try:
-            self._folder.write(position.number, arrays, meta)
-        except OSError:
-            self._folder = None  # one error is enough: it is not tried again on the way out
-            raise
-        self._written, self._ended, self._time = position.number, ended, self._clock()
+        if self._folder is not None:
+            arrays, tree = pack(position)
+            meta = {"facts": self._facts, "position": tree, "ended": bool(ended)}
+            try:
+                self._folder.write(position.number, arrays, meta)
+            except OSError:
+                self._folder = None  # one error is enough: do not try again at the end of the fit
+                raise
+        self._written, self._time = (position.kind, position.number, bool(ended)), self._clock()
 
     def __enter__(self) -> Self:
         if self._folder is not None:
-            self._opened = self._folder.opened()
-            self._opened.__enter__()
+            self._opened.enter_context(self._folder.opened())
             self._time = self._clock()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._opened is not None:
-            self._opened.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def _find(self, folder: CheckpointFolder) -> None:
         found = folder.read()
@@ -144,30 +135,31 @@ class Checkpoint:
         try:
             _check_same(folder.path, meta["facts"], self._facts)
             position = unpack(arrays, meta["position"])
-            if len(position.bounds) == 0:
-                raise KeyError("bounds")
-            self.position, self._written, self._ended = position, position.number, bool(meta["ended"])
+            if not isinstance(position, Position) or position.number == 0:
+                raise ValueError("it has no position")
+            self._written = (position.kind, position.number, bool(meta["ended"]))
+            self.position = position
+        except CheckpointMismatchError:
+            raise
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, CheckpointMismatchError):
-                raise
             raise ModelFormatError(
-                f"{folder.path} holds no whole checkpoint of a fit ({error}); remove it to begin anew"
+                f"{folder.path} holds no whole checkpoint of a fit ({error}); remove it to start afresh"
             ) from error
 
 
 def remove_checkpoint(path: str | os.PathLike[str], bounds: NDArray[np.float64]) -> None:
-    """Remove the checkpoint of the fit that has ended with these bounds; any other one is let be."""
+    """Remove the checkpoint of the fit that ended with these bounds; any other one stays."""
     folder = CheckpointFolder(path)
     if not folder.path.is_dir():
         return
-    with contextlib.suppress(ValueError), folder.opened():  # another fit has it, or it is damaged: not this one's
+    with contextlib.suppress(ValueError), folder.opened():  # another fit has it, or it is damaged
         found = folder.read()
         if found is not None and found[1].get("ended") and np.array_equal(found[0]["bounds"], bounds):
             folder.clear()
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model keeps of its parameters: not what concerns one run, and nothing that is no plain value."""
+    """The parameters that a model keeps: none that concern one run only, and plain values alone."""
     plain = {name: value for name, value in parameters.items() if name not in _OF_THE_RUN}
     plain["element"] = value if isinstance(value := plain["element"], str) else elements.get(value)
     plain["init"] = value if isinstance(value := plain["init"], str) else "random"
@@ -181,13 +173,13 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides where a fit goes, as plain values: the parameters, and what is said of the data.
+    """What decides the result of a fit, as plain values: the parameters and a description of the data.
 
-    A random state that is no number cannot be compared, nor can the model that a warm start begins with. They are
-    not needed any more.
+    A random state that is not a number cannot be compared, nor can the model of a warm start. Neither is needed to
+    resume.
     """
     plain = plain_parameters(parameters)
-    facts = {name: value for name, value in plain.items() if name not in _FREE}
+    facts = {name: value for name, value in plain.items() if name not in _MAY_CHANGE}
     facts["element"] = str(elements.get(parameters["element"]))
     if isinstance(parameters["init"], tuple | list):
         digest = hashlib.blake2b(digest_size=16)
@@ -206,7 +198,7 @@ def facts_of(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str
 def _check_same(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     changed = [name for name in now if then.get(name) != now[name]]
     if changed:
-        told = "; ".join(f"{name}={then.get(name)}, now {now[name]}" for name in changed)
+        changes = "; ".join(f"{name}={then.get(name)}, now {now[name]}" for name in changed)
         raise CheckpointMismatchError(
-            f"{path}: the checkpoint was made with {told}; resume with the same, or remove {path} to start afresh"
+            f"{path}: the checkpoint was made with {changes}; resume with the same, or remove {path} to start afresh"
         )

@@ -23,12 +23,12 @@ SHARE = 0.15
 
 
 class KeepsPositions(Protocol):
-    """Where what a fit has reached is kept."""
+    """Keeps what a fit has reached."""
 
     position: Position | None
 
     def keep(self, position: Position, *, ended: bool | None = None) -> None:
-        """Keep the position if it is time to, and in any case if it is told whether the fit has ended with it."""
+        """Keep the position if it is time to; with `ended`, in any case."""
         ...
 
 

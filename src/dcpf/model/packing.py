@@ -1,10 +1,11 @@
-"""Values as named arrays and a plain tree that JSON can hold, and back: for model files and checkpoints.
+"""Take values apart into named arrays and a tree for JSON, and put them together again: model files, checkpoints.
 
-A tree names the class of each value that is no plain one. Only classes listed here, elements and parts are ever made
-from a file, and the annotations of their fields say what each field may hold.
+The tree names the class of each value that is not plain. Only registered classes, elements and parts are ever built
+from a file, and each field must hold what its annotation says.
 """
 
 import dataclasses
+import functools
 import math
 import reprlib
 import types
@@ -29,7 +30,7 @@ _CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Facts, Fitted
 
 
 def register(kind: type[Any]) -> type[Any]:
-    """Let values of this dataclass be packed: for a class of another room."""
+    """Let `pack` and `unpack` handle a dataclass of another package."""
     _CLASSES[kind.__name__] = kind
     return kind
 
@@ -41,8 +42,38 @@ def pack(value: Any) -> tuple[Arrays, Any]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]], tree: Any) -> Any:
-    """What `pack` made these of. Raises ValueError, TypeError or KeyError for anything else."""
-    return _unpacked(tree, arrays)
+    """The value that `pack` took apart. Raises ValueError, TypeError or KeyError for anything else."""
+    if not isinstance(tree, dict):
+        return tree
+
+    def inner(name: str) -> Any:
+        return unpack(arrays, tree[name])
+
+    def inner_dict(name: str) -> dict[str, Any]:
+        return {key: unpack(arrays, each) for key, each in tree[name].items()}
+
+    match tree["is"]:
+        case "float":
+            return float(tree["value"])
+        case "array":
+            return arrays[tree["name"]]
+        case "csr":
+            return _matrix(inner("data"), inner("indices"), inner("indptr"), tuple(tree["shape"]))
+        case "element":
+            return _element(tree["name"], inner_dict("parameters"))
+        case "strings":
+            return _strings(inner("offsets"), inner("utf8"))
+        case "ids":
+            return _ids(inner("values"), inner("order"))
+        case "tuple" | "list" as kind:
+            values = [unpack(arrays, each) for each in tree["values"]]
+            return tuple(values) if kind == "tuple" else values
+        case "dict":
+            return inner_dict("values")
+        case "part":
+            return _made(_part_kind(tree["name"]), inner_dict("fields"))
+        case name:
+            return _made(_CLASSES[name], inner_dict("fields"))
 
 
 def _packed(value: Any, name: str, arrays: Arrays) -> Any:
@@ -57,9 +88,9 @@ def _packed(value: Any, name: str, arrays: Arrays) -> Any:
         arrays[name] = value
         return {"is": "array", "name": name}
     if isinstance(value, sparse.csr_array):
-        narrow = {"indptr": value.indptr.astype(np.int64), "indices": value.indices.astype(np.int32)}
         data = value.data.astype(np.int32) if value.data.dtype.kind == "i" else value.data
-        return {"is": "csr", "shape": [int(size) for size in value.shape], **inner(narrow | {"data": data})}
+        narrow = {"indptr": value.indptr.astype(np.int64), "indices": value.indices.astype(np.int32), "data": data}
+        return {"is": "csr", "shape": [int(size) for size in value.shape], **inner(narrow)}
     if isinstance(value, Element):
         return {"is": "element", "name": value.name, "parameters": inner(value.parameters)}
     if isinstance(value, Strings):
@@ -70,12 +101,11 @@ def _packed(value: Any, name: str, arrays: Arrays) -> Any:
         return {"is": "part", "name": value.name, "fields": inner(_fields(value))}
     if type(value).__name__ in _CLASSES:
         return {"is": type(value).__name__, "fields": inner(_fields(value))}
-    if isinstance(value, tuple):
-        return {"is": "tuple", "values": list(inner({str(j): each for j, each in enumerate(value)}).values())}
     if isinstance(value, Mapping):
         return {"is": "dict", "values": inner(value)}
-    if isinstance(value, list):
-        return {"is": "list", "values": list(inner({str(j): each for j, each in enumerate(value)}).values())}
+    if isinstance(value, tuple | list):
+        values = inner({str(j): each for j, each in enumerate(value)})
+        return {"is": "tuple" if isinstance(value, tuple) else "list", "values": list(values.values())}
     raise TypeError(f"a model cannot hold {value!r}")
 
 
@@ -85,51 +115,21 @@ def _fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _unpacked(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if not isinstance(tree, dict):
-        return tree
-
-    def inner(name: str) -> Any:
-        return _unpacked(tree[name], arrays)
-
-    match tree["is"]:
-        case "float":
-            return float(tree["value"])
-        case "array":
-            return arrays[tree["name"]]
-        case "csr":
-            return _matrix(inner("data"), inner("indices"), inner("indptr"), tuple(tree["shape"]))
-        case "element":
-            return _element(
-                tree["name"], {name: float(_unpacked(one, arrays)) for name, one in tree["parameters"].items()}
-            )
-        case "strings":
-            return _strings(inner("offsets"), inner("utf8"))
-        case "ids":
-            return _ids(inner("values"), inner("order"))
-        case "tuple":
-            return tuple(_unpacked(one, arrays) for one in tree["values"])
-        case "list":
-            return [_unpacked(one, arrays) for one in tree["values"]]
-        case "dict":
-            return {name: _unpacked(one, arrays) for name, one in tree["values"].items()}
-        case "part":
-            return _made(_kind(tree["name"]), tree["fields"], arrays)
-        case name:
-            return _made(_CLASSES[name], tree["fields"], arrays)
-
-
-def _made(kind: type[Any], fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
-    values = {name: _unpacked(one, arrays) for name, one in fields.items()}
-    hints = typing.get_type_hints(kind)
+def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    hints = _hints(kind)
     for name, value in values.items():
         if not _fits(value, hints[name]):
             raise ValueError(f"{kind.__name__}.{name} is {reprlib.repr(value)}")
     return kind(**values)
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what the annotation of its field says."""
+    """Whether a value agrees with the annotation of its field."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
@@ -139,33 +139,30 @@ def _fits(value: Any, hint: Any) -> bool:
         scalar = typing.get_args(arguments[1])[0]
         return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, scalar)
     if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
         if arguments[-1] is Ellipsis:
-            return isinstance(value, tuple) and all(_fits(one, arguments[0]) for one in value)
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(arguments)
-            and all(_fits(one, each) for one, each in zip(value, arguments, strict=True))
-        )
+            arguments = arguments[:1] * len(value)
+        return len(value) == len(arguments) and all(map(_fits, value, arguments))
     if hint is float:
         return isinstance(value, float) or (type(value) is int and abs(value) < 2**53)
     return isinstance(value, origin or hint) and not (hint is int and isinstance(value, bool))
 
 
-def _kind(name: Any) -> type[parts.Part]:
+def _part_kind(name: Any) -> type[parts.Part]:
     try:
         return parts.kind_of(name)
     except ValueError as error:
         raise store.ModelFormatError(str(error)) from None
 
 
-def _element(name: Any, parameters: Mapping[str, float]) -> Element:
-    """An element of one's own must have been imported before it can be loaded."""
+def _element(name: Any, parameters: Mapping[str, Any]) -> Element:
     if name not in elements.names():
         raise store.ModelFormatError(
             f"the model has the element {reprlib.repr(name)}, which is none of {', '.join(elements.names())}; if it "
             "is one of your own, import its file first"
         )
-    return dataclasses.replace(elements.get(name), **parameters)
+    return dataclasses.replace(elements.get(name), **{key: float(value) for key, value in parameters.items()})
 
 
 def _strings(offsets: NDArray[Any], utf8: NDArray[Any]) -> Strings:
@@ -188,7 +185,7 @@ def _ids(values: Any, order: Any) -> Ids:
 
 
 def _matrix(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Any) -> sparse.csr_array:
-    """A matrix that shares data with the file; its indices are checked, since compiled loops trust them."""
+    """A matrix that shares its data with the file. Its indices are checked, since compiled loops trust them."""
     typed = indptr.dtype == np.int64 and indices.dtype == np.int32 and data.ndim == indices.ndim == indptr.ndim == 1
     whole = typed and len(data) == len(indices) and len(indptr) == shape[0] + 1 and indptr[0] == 0
     _check(whole and indptr[-1] == len(data) and bool((np.diff(indptr) >= 0).all()), "a sparse matrix is not whole")

@@ -31,7 +31,8 @@ def kinds() -> tuple[type[Part], ...]:
 
 def kind_of(name: str) -> type[Part]:
     """The kind of part of this name. One of your own must have been imported before."""
-    kinds()
+    if name not in Part.registry:
+        kinds()  # imports those of this folder
     if name not in Part.registry:
         raise ValueError(
             f"the model has the part {reprlib.repr(name)}, which is none of {', '.join(Part.registry)}; if it is one "

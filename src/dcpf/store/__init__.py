@@ -1,15 +1,13 @@
 """Named arrays and one JSON-able dict as one .safetensors file, and back. Imports nothing of dcpf but its version.
 
-The metadata of the file has one key, `dcpf`: a JSON text with the format, its version, the version of the library,
-the caller's dict, a checksum of the body, and a seal, which is a checksum of the header. `read` checks the seal, and
-takes no longer for large arrays. `verify` checks the body too. Nothing is ever pickled or unpickled. Checkpoints of a
-fit are such files, too, in a folder with a manifest.
+A file is written whole or not at all. `read` checks the header and maps the arrays, so it takes no longer for large
+files; `verify` checks the content, too. Nothing is ever pickled or unpickled. A checkpoint of a fit is such a file in
+a folder with a manifest.
 """
 
+from dcpf.store.arrays import FORMAT, VERSION, Arrays, ModelFormatError, facts, read, verify, write
 from dcpf.store.atomic import replacing, sweep_strays
-from dcpf.store.checkpoint import CheckpointFolder
-from dcpf.store.files import Arrays, facts, read, verify, write
-from dcpf.store.header import FORMAT, VERSION, ModelFormatError
+from dcpf.store.checkpoints import CheckpointFolder
 
 __all__ = [
     "FORMAT",

@@ -1,4 +1,4 @@
-"""A file is replaced whole or not at all, and what crashed writers left behind is swept away."""
+"""Replace a file whole or not at all, and remove what killed writers left behind."""
 
 import contextlib
 import errno
@@ -10,7 +10,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
@@ -18,21 +17,21 @@ if sys.platform != "win32":
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A draft to write to; at the end of the block it takes the place of `path`, once it is safe on the disk.
+    """A draft to write to. At the end of the block it replaces `path`, once it is safe on the disk.
 
-    An old file stays as it was until then, and for whoever has it mapped even longer. It hands down its permissions.
-    A link is followed. What crashed writes to this path left behind is removed. Raises OSError, which says the way
-    out, if the file cannot be written.
+    Until then an old file stays as it was, and longer for whoever has it mapped. The new file gets its permissions.
+    A link is followed. What killed writes to this path left behind is removed. Raises OSError, with the way out, if
+    the file cannot be written.
     """
-    target = _followed(path)
+    target = Path(os.path.realpath(path))
     try:
-        mode = _mode(target)
+        old_mode = _mode(target)
         sweep_strays(target)
-        with _workshop(target) as (folder, usual_mode):
+        with _draft_folder(target) as (folder, usual_mode):
             draft = folder / f"draft{target.suffix}"
             yield draft
             with draft.open("rb+") as file:
-                draft.chmod(usual_mode if mode is None else mode)
+                draft.chmod(usual_mode if old_mode is None else old_mode)
                 os.fsync(file.fileno())
             draft.replace(target)
         if sys.platform != "win32":
@@ -46,17 +45,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def sweep_strays(path: str | os.PathLike[str]) -> list[Path]:
-    """Remove what killed writes to this path left beside it, and tell what was removed.
+    """Remove what killed writes to this path left beside it. Returns the lock files that were removed.
 
-    A write that is under way holds a lock, which ends with its process, and is let be. So is what cannot be locked or
-    removed, and everything on Windows, where there is no such lock.
+    A running write holds a lock, which ends with its process, so its files stay. So do files that cannot be locked or
+    removed, and all files on Windows, which has no such locks.
     """
     if sys.platform == "win32":
         return []
-    target = _followed(path)
-    name = re.compile(re.escape(_stem(target)) + r"\d+-[0-9a-f]{16}\.lock")
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(re.escape(_stem(target)) + r"\d+-[0-9a-f]{16}\.lock")
     removed: list[Path] = []
-    for lock in sorted(found for found in target.parent.iterdir() if name.fullmatch(found.name)):
+    for lock in sorted(file for file in target.parent.iterdir() if pattern.fullmatch(file.name)):
         with contextlib.suppress(OSError):  # locked by a writer, gone by now, or another user's
             handle = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
@@ -70,60 +69,49 @@ def sweep_strays(path: str | os.PathLike[str]) -> list[Path]:
     return removed
 
 
-def _followed(path: str | os.PathLike[str]) -> Path:
-    return Path(os.path.realpath(path))
-
-
 def _stem(target: Path) -> str:
     """How the names of temporary files for this target begin. Cut, since a name has at most 255 bytes."""
     return f".{target.name[:40]}."
 
 
 def _mode(target: Path) -> int | None:
-    """Permissions of the file that will be replaced, None if there is none."""
+    """Permissions of the file to replace, None if there is none."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "the path is a folder")
-    if not stat.S_ISREG(mode):  # a device or a pipe, which the rename would do away with
+    if not stat.S_ISREG(mode):  # the rename would destroy a device or a pipe
         raise OSError(errno.EINVAL, "the path is not a regular file")
     return stat.S_IMODE(mode)
 
 
 @contextlib.contextmanager
-def _workshop(target: Path) -> Iterator[tuple[Path, int]]:
-    """A private folder beside the target, locked as long as it is in use, and the usual permissions of a new file.
+def _draft_folder(target: Path) -> Iterator[tuple[Path, int]]:
+    """A private folder beside the target, and the usual permissions of a new file.
 
-    A folder, since a library that writes may go through a temporary file of its own naming.
+    A folder, since a library that writes may go through a temporary file of its own naming. A locked file beside it
+    tells `sweep_strays` that the writer lives.
     """
-    with _locked(target) as lock:
-        folder = Path(lock.name).with_suffix(".tmp")
-        try:
-            folder.mkdir(mode=0o700)
-            yield folder, stat.S_IMODE(os.fstat(lock.fileno()).st_mode)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(target: Path) -> Iterator[BinaryIO]:
-    """A new file beside the target that tells `sweep_strays` of a living writer."""
     while True:
-        path = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(8)}.lock")
-        with path.open("xb") as file:
+        lock = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(8)}.lock")
+        folder = lock.with_suffix(".tmp")
+        with lock.open("xb") as file:
             try:
                 if sys.platform != "win32":
                     with contextlib.suppress(OSError):  # a file system without locks: then nobody can sweep either
                         fcntl.flock(file, fcntl.LOCK_EX)
-                if os.fstat(file.fileno()).st_nlink:  # else swept before it was locked
-                    yield file
+                state = os.fstat(file.fileno())
+                if state.st_nlink:  # else swept before it was locked
+                    folder.mkdir(mode=0o700)
+                    yield folder, stat.S_IMODE(state.st_mode)
                     return
             finally:
+                shutil.rmtree(folder, ignore_errors=True)
                 if sys.platform == "win32":
                     file.close()  # an open file cannot be removed there
-                path.unlink(missing_ok=True)
+                lock.unlink(missing_ok=True)
 
 
 _WAYS_OUT = dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "free some space or write to another disk")
@@ -132,7 +120,7 @@ _WAYS_OUT |= dict.fromkeys([errno.ENOENT, errno.ENOTDIR], "make the folder first
 
 
 def _not_saved(path: str | os.PathLike[str], error: OSError) -> OSError:
-    """One line with reason, way out and path."""
+    """One line with the reason, the way out and the path."""
     if not error.errno:
         return OSError(f"{os.fspath(path)}: not saved: {error}")
     way_out = _WAYS_OUT.get(error.errno, "write to another path")

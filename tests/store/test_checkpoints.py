@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dcpf
-from dcpf.store import CheckpointFolder, ModelFormatError, files
-from dcpf.store.checkpoint import FILES, MANIFEST
+from dcpf.store import CheckpointFolder, ModelFormatError, arrays
+from dcpf.store.checkpoints import FILES, MANIFEST
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 
@@ -115,7 +115,7 @@ def test_whatever_step_fails_the_old_checkpoint_stays_or_the_new_one_is_whole(
 
 def test_what_killed_writers_left_goes_when_the_folder_is_opened(folder: CheckpointFolder) -> None:
     kept = names_in(folder.path)
-    files.write(folder.path / FILES[1], arrays_of(20), {"number": 20})  # before its manifest was written
+    arrays.write(folder.path / FILES[1], arrays_of(20), {"number": 20})  # before its manifest was written
     for name in (MANIFEST, *FILES):
         stray = folder.path / f".{name}.1-0123456789abcdef.lock"
         stray.touch()
@@ -204,7 +204,7 @@ def test_a_manifest_that_is_damaged_or_of_another_version_is_refused(
     before = names_in(folder.path)
     with pytest.raises(ModelFormatError, match=re.escape(words)) as error:
         folder.read()
-    assert str(error.value).endswith(f"remove {folder.path} to begin anew")
+    assert str(error.value).endswith(f"remove {folder.path} to start afresh")
     assert "\n" not in str(error.value)
     assert names_in(folder.path) == before
 
@@ -226,7 +226,7 @@ def test_a_flipped_bit_and_a_cut_are_found(
         assert not cut
     except ModelFormatError as error:
         assert str(file) in str(error)
-        assert str(error).endswith("to begin anew")
+        assert str(error).endswith("to start afresh")
 
 
 def test_a_pickle_in_disguise_is_refused(folder: CheckpointFolder) -> None:
