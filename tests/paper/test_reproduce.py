@@ -110,7 +110,9 @@ def test_other_data_settings_and_versions_are_refused_by_name(
 ) -> None:
     folder = _copied(done, tmp_path)
     before = (folder / "runs.jsonl").read_bytes()
-    with pytest.raises(ValueError, match=r"another run: data '\w+' there, '\w+' here; .*another folder.*restart=True"):
+    with pytest.raises(
+        ValueError, match=r"another run: data '\w+' there, '\w+' here; .*another folder.*restart=True"
+    ):
         run(folder, plays(seed=1))
     with pytest.raises(ValueError, match="seed 4 there, 7 here; k 10 there, 20 here; choose"):
         run(folder, settings=replace(SETTINGS, seed=7, k=20))

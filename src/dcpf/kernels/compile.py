@@ -18,6 +18,7 @@ _NO_CACHE = (
 _COMPILING = "compiling for this machine, once: this can take half a minute"
 
 log = logging.getLogger("dcpf.kernels")
+log.addHandler(logging.NullHandler())  # a library is silent unless it is asked
 
 _uncached: list[str] = []  # kernels that are compiled in each process
 

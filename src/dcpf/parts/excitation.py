@@ -168,7 +168,7 @@ class MetExcitation(Met):
         side = UserSide(W, sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape))
         (pairs, order), found = pairs_of(users, items, X.shape), np.empty(len(users))
         with Threads(1) as threads:
-            found[order] = Rates(side, Items(part.items, np.empty(0)), lambda sums: sums).at(pairs, threads)
+            found[order] = Rates(side, Items(part.items, np.empty(0))).at(pairs, threads)
         return found
 
 
