@@ -49,16 +49,15 @@ def _check_counts(counts: Counts) -> None:
         raise BrokenContract(f"counts that are not sound: {matrix!r}")
 
 
-def _ask(model: dcpf.DCPF) -> None:
+def _ask(model: dcpf.FittedModel) -> None:
     """Every kind of question. A forged model may answer nonsense or refuse, but nothing worse."""
-    model.set_params(n_jobs=1)
-    counts = np.ones((1, len(model.items_)), dtype=int)
+    counts = np.ones((1, len(model.items)), dtype=int)
     for question in (
-        lambda: model.recommend(n=2),
-        lambda: model.recommend(history=counts, n=2),
-        lambda: model.similar_items(model.items_[0], n=2),
-        lambda: model.explain(model.users_[0], model.items_[0]),
-        lambda: model.sessions(),
+        lambda: model.recommend(n=2, n_jobs=1),
+        lambda: model.recommend(history=counts, n=2, n_jobs=1),
+        lambda: model.similar_items(model.items[0], n=2, n_jobs=1),
+        lambda: model.explain(model.users[0], model.items[0], n_jobs=1),
+        lambda: model.sessions(n_jobs=1),
         lambda: model.describe(),
     ):
         with contextlib.suppress(*_QUESTIONS_MAY_RAISE), np.errstate(all="ignore"):
