@@ -308,7 +308,7 @@ def test_what_a_fit_reads_is_not_prepared_anew_while_it_runs(
 
     def disturb(iteration: dcpf.Iteration) -> None:
         if iteration.number == 3:
-            with pytest.raises(ValueError, match=r"plays\.dcpf/fit-[0-9a-f]{32} .*still runs.*--prepared"):
+            with pytest.raises(ValueError, match=r"plays\.dcpf/fit-[0-9a-f]{32} .*still runs.*prepared="):
                 fit(model(), files, client, user_column="item", item_column="user")
 
     with limited():
