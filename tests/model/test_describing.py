@@ -101,3 +101,15 @@ def test_numbers_that_make_no_sense_are_refused_by_name(model: dcpf.DCPF, n: obj
             model.describe(**{name: n})
     with pytest.raises(ValueError, match="no component 4: the model has 0 to 3"):
         model.component(4)
+
+
+def test_of_many_counts_the_mean_sessions_are_those_of_evenly_spaced_users(
+    model: dcpf.DCPF, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dcpf.model import sessions
+
+    every = model.sessions().toarray()
+    assert sessions.sessions_per_count(model.fitted_, 1) == pytest.approx(every[every > 0.0].mean())
+    monkeypatch.setattr(sessions, "_MANY", model.history_.nnz // 5)
+    some = every[[0, 8, 16, 24]]  # 25 users, of whom the share is rounded down to 4
+    assert sessions.sessions_per_count(model.fitted_, 1) == pytest.approx(some[some > 0.0].mean())

@@ -14,6 +14,7 @@ from dcpf.elements import Element
 from dcpf.kernels.threads import Threads
 from dcpf.model.checks import check_whole
 from dcpf.model.fitted import FittedModel
+from dcpf.model.sessions import sessions_per_count
 from dcpf.model.users import everyone
 from dcpf.ranking.lists import largest
 from dcpf.ranking.rates import weighted_sums
@@ -146,7 +147,7 @@ def component(model: FittedModel, number: int, n_items: int) -> Component:
 def _sessions_per_count(model: FittedModel) -> float | None:
     """As it was after the fit. Batches leave it to this question."""
     if model.facts.sessions_per_count is None and model.history is not None and model.history.nnz:
-        return float(model.sessions(n_jobs=1).data.mean())
+        return sessions_per_count(model, 1)
     return model.facts.sessions_per_count
 
 

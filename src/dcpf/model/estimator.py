@@ -28,6 +28,7 @@ from dcpf.model.checkpoint import Checkpoint, plain_parameters, remove_checkpoin
 from dcpf.model.checks import check_whole, generator, has_ids, warn_caller
 from dcpf.model.fit import Fit
 from dcpf.model.fitted import Facts, FittedModel, describe_data
+from dcpf.model.sessions import sessions_per_count
 from dcpf.model.sklearn_contract import CountTransformer
 from dcpf.parts import Learning, Part
 from dcpf.progress import Iteration, ProgressBar
@@ -268,7 +269,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         facts = Facts(data, plain_parameters(self.get_params(deep=False)), bounds)
         learned = FittedModel(run.element, tuple(run.parts), run.weights, users, items, names, history, facts)
         if history is not None:
-            mean = float(learned.sessions(n_jobs=self.n_jobs).data.mean())
+            mean = sessions_per_count(learned, self.n_jobs)
             learned = replace(learned, facts=replace(facts, sessions_per_count=mean))
         self.fitted_ = learned
 
@@ -310,7 +311,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
             parameters = plain_parameters(self.get_params(deep=False))
             facts = replace(fitted.facts, data=describe_data(matrix), parameters=parameters)
             learned = replace(fitted, parts=tuple(run.parts), weights=run.weights, facts=facts)
-            mean = float(learned.sessions(n_jobs=self.n_jobs).data.mean())
+            mean = sessions_per_count(learned, self.n_jobs)
             self.fitted_ = replace(learned, facts=replace(facts, sessions_per_count=mean))
         return self
 

@@ -10,13 +10,14 @@ from scipy import sparse
 from dcpf.kernels.threads import Threads
 from dcpf.model.checks import has_ids
 from dcpf.model.fitted import FittedModel
-from dcpf.model.users import counts_of
+from dcpf.model.users import ask_for_rows, counts_of, known_history
 from dcpf.parts import Met, UserBatch
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
 _FEW = 4096  # counts that numpy reads, without tables
+_MANY = 2_000_000  # counts; of more, some are enough for a mean of three digits
 
 
 def sessions(model: FittedModel, X: Any, n_jobs: int | None) -> sparse.csr_array:
@@ -27,6 +28,16 @@ def sessions(model: FittedModel, X: Any, n_jobs: int | None) -> sparse.csr_array
         met = model.meet(UserBatch(rows, np.zeros(len(rows), dtype=bool), matrix), threads)
         mean = read_counts(model, met, matrix, threads)
     return sparse.csr_array((mean, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+
+
+def sessions_per_count(model: FittedModel, n_jobs: int | None) -> float:
+    """The mean sessions behind a training count; of many counts, by those of evenly spaced users."""
+    matrix, users = training_counts(model), len(model.users)
+    wanted = users if matrix.nnz <= _MANY else max(1, users * _MANY // matrix.nnz)
+    asked = ask_for_rows(model, np.unique(np.linspace(0, users - 1, wanted).astype(np.int64)))
+    with Threads(n_jobs) as threads:
+        counts = known_history(model, asked.batch)
+        return float(read_counts(model, model.meet(asked.batch, threads), counts, threads).mean())
 
 
 def read_counts(model: FittedModel, met: Sequence[Met], counts: sparse.csr_array, threads: Threads) -> Doubles:
