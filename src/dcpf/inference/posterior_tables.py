@@ -117,9 +117,10 @@ def hermite_polynomials(values: Floats, step: float) -> Floats:
 
     `values` is (counts, nodes, 4), with derivatives in t; the answer is (counts, nodes - 1, 8).
     """
-    taylor = values * step ** np.arange(4.0) / (1.0, 1.0, 2.0, 6.0)
-    a0, a1, a2, a3 = np.moveaxis(taylor[:, :-1], -1, 0)
-    f, d1, d2, d3 = np.moveaxis(taylor[:, 1:], -1, 0)
+    scale = step ** np.arange(4.0) / (1.0, 1.0, 2.0, 6.0)
+    taylor = np.ascontiguousarray(np.moveaxis(values, -1, 0)) * scale[:, None, None]
+    a0, a1, a2, a3 = taylor[:, :, :-1]
+    f, d1, d2, d3 = taylor[:, :, 1:]
     # The Taylor coefficients at x = 1, less what the lower four coefficients contribute there
     f, d1, d2, d3 = f - (a0 + a1 + a2 + a3), d1 - (a1 + 2.0 * a2 + 3.0 * a3), d2 - (a2 + 3.0 * a3), d3 - a3
     higher = (
