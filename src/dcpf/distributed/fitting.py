@@ -121,9 +121,9 @@ def fit(
             if user_factors is None:
                 counts = blocks.counts
                 described = describe_data(counts.matrix)
-                model.take(run, counts.users, *names_of_items, counts.matrix, described, threads)
+                model.take(run, counts.users, *names_of_items, counts.matrix, described)
             else:
-                model.take(run, _average(), *names_of_items, None, manifest.summary, threads)
+                model.take(run, _average(), *names_of_items, None, manifest.summary)
         bar.say(f"An iteration took {_typical(times)}")
     model.warn_unsettled(run)
     return model

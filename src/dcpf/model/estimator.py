@@ -228,7 +228,7 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
                 raise
             finally:  # whatever ended it, what was reached is kept
                 if run.parts:
-                    self.take(run, counts.users, counts.items, counts.names, matrix, described, threads)
+                    self.take(run, counts.users, counts.items, counts.names, matrix, described)
                 if run.reached is not None:
                     checkpoint.keep(run.reached, ended=run.ended)
         self.warn_unsettled(run)
@@ -262,7 +262,6 @@ class DCPF(ClassNamePrefixFeaturesOutMixin, CountTransformer):  # type: ignore[m
         names: Strings | None,
         history: sparse.csr_array | None,
         data: dict[str, Any],
-        threads: Threads,
     ) -> None:
         """Become the model that a fit has learned."""
         bounds = np.empty(0) if run.reached is None else run.reached.bounds
